@@ -1,0 +1,90 @@
+"""The flags of `mesos-agent`, with the names and defaults of Apache Mesos 1.11 for what exists here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tfmesos.flags import FlagError, flag, format_duration, parse_duration
+
+DEFAULT_PORT = 5051
+ISOLATION = "posix/cpu,posix/mem"
+
+
+def _one_of(*allowed: str) -> object:
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise FlagError(f"{text!r} is not supported yet; it can be {' or '.join(allowed)}")
+        return text
+
+    return parse
+
+
+def parse_string_map(text: str) -> Mapping[str, str]:
+    """A JSON object of strings, as `--executor_environment_variables` wants it; FlagError with Mesos' text otherwise."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise FlagError(f"not a JSON object: {error}") from error
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise FlagError("`executor_environment_variables` must only contain string values")
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFlags:
+    """What an agent can be told; the same object whether it comes from the command line, MESOS_* or a caller."""
+
+    master: str = flag(help="where the master is: host:port, http://host:port or unix:///path")
+    work_dir: str = flag(help="folder of the sandboxes and of what the agent remembers; made if it does not exist")
+    ip: str | None = flag(
+        default=None, help="address to listen on; without it the address of this machine that routes to the master"
+    )
+    port: int = flag(default=DEFAULT_PORT, help="port to listen on; 0 takes any free one")
+    advertise_ip: str | None = flag(default=None, help="address that the master and clients are told instead of --ip")
+    advertise_port: int | None = flag(default=None, help="port that the master is told instead of --port")
+    hostname: str | None = flag(default=None, help="name that offers carry; without it what the address resolves to")
+    hostname_lookup: bool = flag(default=True, help="whether to resolve the address to a name; if not, it is the name")
+    runtime_dir: str | None = flag(
+        default=None,
+        help="folder of the running containers' records; without it /var/run/mesos for root, else WORK_DIR/run",
+    )
+    resources: str | None = flag(
+        default=None,
+        help="what to offer, as text (cpus:4;mem:2048;ports:[31000-32000]) or JSON; what is not named is detected",
+    )
+    attributes: str | None = flag(default=None, help="attributes of this machine: rack:2;os:linux;speed:2.5")
+    default_role: str = flag(default="*", help="role of the resources that name none")
+    switch_user: bool = flag(default=True, help="whether tasks run as their own user instead of the agent's")
+    launcher: str = flag(default="posix", parse=_one_of("posix"), help="how processes are started: posix")
+    isolation: str = flag(
+        default=ISOLATION, parse=_one_of(ISOLATION), help="how tasks are kept apart: posix/cpu,posix/mem, that is, not"
+    )
+    containerizers: str = flag(default="mesos", parse=_one_of("mesos"), help="which containerizers to use: mesos")
+    executor_environment_variables: Mapping[str, str] | None = flag(
+        default=None,
+        parse=parse_string_map,
+        show=json.dumps,
+        help="JSON object of variables that every task gets; the agent's own environment is never passed on",
+    )
+    executor_shutdown_grace_period: float = flag(
+        default=5.0,
+        parse=parse_duration,
+        show=format_duration,
+        help="how long tasks may take to end when their framework is shut down",
+    )
+    registration_backoff_factor: float = flag(
+        default=1.0,
+        parse=parse_duration,
+        show=format_duration,
+        help="longest first wait before registering; then twice that, doubled each time up to 1mins",
+    )
+    max_completed_frameworks: int = flag(default=50, help="how many ended frameworks /state remembers")
+    max_completed_executors_per_framework: int = flag(
+        default=150, help="how many ended containers of a framework /state remembers"
+    )
+    quiet: bool = flag(default=False, help="log nothing on standard error")
+    logging_level: str = flag(
+        default="INFO", parse=_one_of("INFO", "WARNING", "ERROR"), help="least level to log: INFO, WARNING or ERROR"
+    )
