@@ -1,0 +1,1 @@
+"""The programs: each parses its command line, calls one room and prints."""

@@ -1,0 +1,204 @@
+"""The flags of `mesos-master`: Mesos' names (Mesos 1.11: src/master/flags.cpp) for what this master has."""
+
+from dataclasses import dataclass
+
+from tfmesos.flags import flag, format_duration, parse_duration
+from tfmesos.master.errors import MasterFlagError
+
+_REGISTRIES = {"replicated_log": "replicated_log", "log_storage": "replicated_log", "in_memory": "in_memory"}
+_SORTERS = ("drf", "random")
+_MINUTE_S = 60.0
+
+
+def parse_weights(text: str) -> tuple[tuple[str, float], ...]:
+    """'a=2,b=3.5' as pairs; raises ValueError with what is wrong."""
+    weights: dict[str, float] = {}
+    for item in filter(None, text.split(",")):
+        role, separator, value = item.partition("=")
+        if not separator or not role:
+            raise ValueError(f"Invalid weight: '{item}'. --weights should be of the form 'role=weight,role=weight'")
+        try:
+            weight = float(value)
+        except ValueError:
+            raise ValueError(f"Invalid weight: '{item}': '{value}' is not a number") from None
+        if not 0 < weight < float("inf"):
+            raise ValueError(f"Invalid weight: '{item}'. Weights must be positive")
+        weights[role] = weight
+    return tuple(weights.items())
+
+
+def show_weights(weights: tuple[tuple[str, float], ...]) -> str:
+    """The text that `parse_weights` reads."""
+    return ",".join(f"{role}={weight:g}" for role, weight in weights)
+
+
+def parse_quantities(text: str) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """'cpus:0.01|mem:32' as alternatives of (name, thousandths); the empty text means no minimum."""
+    return tuple(_parse_alternative(part) for part in text.split("|")) if text.strip() else ()
+
+
+def _parse_alternative(text: str) -> tuple[tuple[str, int], ...]:
+    quantities = []
+    for item in filter(None, (part.strip() for part in text.split(";"))):
+        name, separator, value = (piece.strip() for piece in item.partition(":"))
+        try:
+            amount = round(float(value) * 1000)
+        except ValueError:
+            separator = ""
+        if not separator or not name:
+            raise ValueError(f"Failed to parse '{item}': expecting 'name:number'")
+        if amount < 0:
+            raise ValueError(f"Failed to parse '{item}': negative values are not allowed")
+        quantities.append((name, amount))
+    return tuple(quantities)
+
+
+def show_quantities(alternatives: tuple[tuple[tuple[str, int], ...], ...]) -> str:
+    """The text that `parse_quantities` reads."""
+    return "|".join(";".join(f"{name}:{amount / 1000:g}" for name, amount in one) for one in alternatives)
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """A comma separated list."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MasterFlags:
+    """What a master is started with. Durations in seconds."""
+
+    ip: str = flag(
+        default="127.0.0.1",
+        help="Address to listen on. Only this machine can reach the default; "
+        "give the machine's own address (or 0.0.0.0) to serve others: there is no authentication.",
+    )
+    port: int = flag(default=5050, help="Port to listen on (0: any).")
+    advertise_ip: str | None = flag(default=None, help="Address told to agents and frameworks instead of --ip.")
+    advertise_port: int | None = flag(default=None, help="Port told to agents and frameworks instead of --port.")
+    hostname: str | None = flag(default=None, help="Host name told to others (default: looked up for --ip).")
+    hostname_lookup: bool = flag(default=True, help="Whether to look the host name up; if not, the address is used.")
+    work_dir: str | None = flag(
+        default=None, help="Directory of this master, made if absent. Required unless --registry=in_memory."
+    )
+    registry: str = flag(
+        default="replicated_log",
+        help="Where the list of agents is kept: 'replicated_log' (a file in --work_dir) or 'in_memory'.",
+    )
+    cluster: str | None = flag(default=None, help="A name for people, shown in /state.")
+    roles: tuple[str, ...] | None = flag(
+        default=None,
+        parse=parse_names,
+        show=lambda value: ",".join(value),
+        help="Deprecated: comma separated roles that frameworks may have; any if not given.",
+    )
+    weights: tuple[tuple[str, float], ...] = flag(
+        default=(),
+        parse=parse_weights,
+        show=show_weights,
+        help="Weights of roles, 'role=weight,role=weight'; a role of weight 2 gets twice the share of one with 1.",
+    )
+    role_sorter: str = flag(default="drf", help="Order of roles: 'drf' or 'random'.")
+    framework_sorter: str = flag(default="drf", help="Order of a role's frameworks: 'drf' or 'random'.")
+    allocation_interval: float = flag(
+        default=1.0, parse=parse_duration, show=format_duration, help="Time between two periodic allocations."
+    )
+    min_allocatable_resources: tuple[tuple[tuple[str, int], ...], ...] = flag(
+        default=((("cpus", 10),), (("mem", 32000),)),
+        parse=parse_quantities,
+        show=show_quantities,
+        help="What an offer must hold at least: alternatives separated by '|', each 'name:number;name:number'.",
+    )
+    fair_sharing_excluded_resource_names: tuple[str, ...] = flag(
+        default=(),
+        parse=parse_names,
+        show=lambda value: ",".join(value),
+        help="Comma separated names of resources that do not count for fair sharing, e.g. 'gpus'.",
+    )
+    filter_gpu_resources: bool = flag(
+        default=True, help="Offer agents with GPUs only to frameworks with the GPU_RESOURCES capability."
+    )
+    offer_timeout: float | None = flag(
+        default=None,
+        parse=parse_duration,
+        show=format_duration,
+        help="Time after which an unanswered offer is rescinded; never if not given.",
+    )
+    agent_ping_timeout: float = flag(
+        default=15.0,
+        parse=parse_duration,
+        show=format_duration,
+        aliases=("slave_ping_timeout",),
+        help="Time an agent has to answer a ping, between 1secs and 15mins.",
+    )
+    max_agent_ping_timeouts: int = flag(
+        default=5,
+        aliases=("max_slave_ping_timeouts",),
+        help="Number of pings in a row without an answer after which an agent is unreachable.",
+    )
+    agent_reregister_timeout: float = flag(
+        default=600.0,
+        parse=parse_duration,
+        show=format_duration,
+        aliases=("slave_reregister_timeout",),
+        help="Time a disconnected agent has to come back before it is unreachable, at least 10mins.",
+    )
+    root_submissions: bool = flag(default=True, help="Whether frameworks of user root may subscribe.")
+    max_completed_frameworks: int = flag(default=50, help="Number of ended frameworks to remember.")
+    max_completed_tasks_per_framework: int = flag(
+        default=1000, help="Number of ended tasks to remember for each framework."
+    )
+    max_unreachable_tasks_per_framework: int = flag(
+        default=1000, help="Number of tasks on unreachable agents to remember for each framework."
+    )
+    quiet: bool = flag(default=False, help="No log on stderr.")
+    logging_level: str = flag(default="INFO", help="Least level that is logged: 'INFO', 'WARNING' or 'ERROR'.")
+    version: bool = flag(default=False, help="Print the version and end.")
+
+    def check(self) -> None:
+        """Raise MasterFlagError with Mesos' text if values are not allowed or contradict each other."""
+        for complaint in self._complaints():
+            raise MasterFlagError(complaint)
+
+    def _complaints(self) -> list[str]:
+        checks = [
+            (not 0 <= self.port <= 65535, f"--port={self.port}: a port is between 0 and 65535"),
+            (
+                self.registry not in _REGISTRIES,
+                f"'{self.registry}' is not a supported option for registry persistence: "
+                "use 'replicated_log' or 'in_memory'",
+            ),
+            (self.work_dir is None and not self.in_memory, "--work_dir needed for replicated log based registry"),
+            (
+                not 1 <= self.agent_ping_timeout <= 15 * _MINUTE_S,
+                f"Invalid value '{format_duration(self.agent_ping_timeout)}' for --agent_ping_timeout. "
+                "Must be between 1secs and 15mins",
+            ),
+            (
+                self.max_agent_ping_timeouts < 1,
+                f"Invalid value '{self.max_agent_ping_timeouts}' for --max_agent_ping_timeouts. Must be at least 1",
+            ),
+            (
+                self.agent_reregister_timeout < 10 * _MINUTE_S,
+                f"Invalid value '{format_duration(self.agent_reregister_timeout)}' for --agent_reregister_timeout: "
+                "Must be at least 10mins",
+            ),
+            (
+                self.offer_timeout is not None and self.offer_timeout <= 0,
+                "Invalid value for --offer_timeout: Must be greater than 0secs",
+            ),
+            (self.role_sorter not in _SORTERS, f"--role_sorter='{self.role_sorter}' must be 'drf' or 'random'"),
+            (
+                self.framework_sorter not in _SORTERS,
+                f"--framework_sorter='{self.framework_sorter}' must be 'drf' or 'random'",
+            ),
+            (
+                self.logging_level not in ("INFO", "WARNING", "ERROR"),
+                f"'{self.logging_level}' is not a valid logging level: use 'INFO', 'WARNING' or 'ERROR'",
+            ),
+        ]
+        return [text for is_wrong, text in checks if is_wrong]
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether nothing is kept over a restart."""
+        return self.registry == "in_memory"
