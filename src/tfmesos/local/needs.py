@@ -1,0 +1,41 @@
+"""What a job asks of the embedded cluster, and whether one machine can give it."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tfmesos.local.errors import LocalRefusal
+
+__all__ = ["LocalNeeds", "check_needs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalNeeds:
+    """The sums over all tasks of a job: cpus, memory in MB, gpus, and the number of ports."""
+
+    cpus: float
+    mem_mb: float
+    gpus: float = 0
+    ports: int
+
+
+def check_needs(needs: LocalNeeds, *, image: str | None, volumes: Iterable[tuple[str, str]]) -> None:
+    """Refuse, before anything starts, what the embedded cluster cannot serve.
+
+    `volumes` are pairs of the path on the machine and the path in the container. Without an image nothing is mounted, so
+    a volume whose two paths are the same existing path is there already.
+    Raises `LocalRefusal`.
+    """
+    if needs.gpus:
+        raise LocalRefusal(
+            f"the job asks for {needs.gpus:g} gpus, but the embedded cluster offers none: give a cluster with -m"
+        )
+    if image is not None:
+        raise LocalRefusal(f"the embedded cluster cannot run image '{image}': give a cluster with -m, or no image")
+    for host_path, container_path in volumes:
+        if host_path != container_path:
+            raise LocalRefusal(
+                f"the embedded cluster mounts nothing, so volume '{host_path}:{container_path}' must have the same path twice"
+            )
+        if not os.path.exists(host_path):
+            raise LocalRefusal(f"volume '{host_path}' does not exist on this machine")
