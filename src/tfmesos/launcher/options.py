@@ -1,0 +1,72 @@
+"""Everything a run of a job is told, in one frozen object."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tfmesos.launcher.errors import JobSpecError
+from tfmesos.launcher.specification import Job, check_text
+from tfmesos.launcher.volumes import ContainerOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraConfig:
+    """Shell commands around every task: `initializer` before it (its failure is the task's), `finalizer` after it, also when it is killed."""
+
+    initializer: str | None = None
+    finalizer: str | None = None
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, object]) -> "ExtraConfig":
+        """From `{"initializer": …, "finalizer": …}`; other keys are TFMesos' own and unused. Raises JobSpecError."""
+        found: dict[str, str | None] = {}
+        for name in ("initializer", "finalizer"):
+            value = values.get(name)
+            if value is not None and not isinstance(value, str):
+                raise JobSpecError(f"extra_config: {name} is a shell command, not {value!r}")
+            if value is not None:
+                check_text(value, f"extra_config: the {name}")
+            found[name] = value or None
+        return cls(**found)
+
+    @classmethod
+    def read(cls, path: str) -> "ExtraConfig":
+        """From a JSON file. Raises JobSpecError."""
+        try:
+            values = json.loads(Path(path).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise JobSpecError(f"cannot read the extra_config {path!r}: {error}") from error
+        if not isinstance(values, dict):
+            raise JobSpecError(f"the extra_config {path!r} must hold a JSON object with initializer and finalizer")
+        return cls.from_mapping(values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What to run and how.
+
+    `environment` is what the user set for the tasks (`--env`). `inherited` is the launcher's whole environment as
+    bytes (`os.environb`): the launcher passes on all of it on an embedded cluster, a named list elsewhere, nothing to
+    images. `directory` is where tasks start; None leaves them in their sandbox. `log_tasks` holds the (role, index)
+    whose output is shown; None shows all. `embedded` tells that the cluster is ours alone, so that what does not fit
+    never will. With `local_worker` worker 0 runs here, in the foreground.
+    """
+
+    jobs: tuple[Job, ...]
+    framework_name: str
+    role: str = "*"
+    user: str | None = None
+    container: ContainerOptions = field(default_factory=ContainerOptions)
+    environment: tuple[tuple[str, str], ...] = ()
+    inherited: Mapping[bytes, bytes] = field(default_factory=dict)
+    directory: str | None = None
+    placeholders: bool = True
+    extra_config: ExtraConfig = field(default_factory=ExtraConfig)
+    log_tasks: frozenset[tuple[str, int]] | None = None
+    quiet: bool = False
+    fail_fast: bool = False
+    time_limit_s: float | None = None
+    embedded: bool = False
+    local_worker: bool = False
+    protocol: str = "grpc"

@@ -1,0 +1,55 @@
+"""Containers and volumes as the user writes them."""
+
+import posixpath
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tfmesos.launcher.errors import JobSpecError
+from tfmesos.launcher.specification import check_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """A directory of the agent's host, seen in the container."""
+
+    source: str
+    target: str
+    read_only: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> "Volume":
+        """`SRC`, `SRC:DST` or `SRC:DST:ro|rw`, both absolute. Raises JobSpecError."""
+        check_text(text, "the volume")
+        parts = text.split(":")
+        mode = parts.pop() if len(parts) == 3 else "rw"
+        if len(parts) > 2 or not all(parts):
+            raise JobSpecError(f"the volume {text!r} is not SRC, SRC:DST or SRC:DST:ro|rw")
+        if mode not in ("ro", "rw"):
+            raise JobSpecError(f"the volume {text!r} ends with {mode!r}; ro and rw are allowed")
+        for path in parts:
+            if not posixpath.isabs(path):
+                raise JobSpecError(f"the volume {text!r} holds the relative path {path!r}; both paths must be absolute")
+        source, target = (posixpath.normpath(path) for path in (parts[0], parts[-1]))
+        return cls(source=source, target=target, read_only=mode == "ro")
+
+    @property
+    def is_identity(self) -> bool:
+        """Both paths are the same: without an image nothing need be mounted."""
+        return self.source == self.target
+
+
+class Containerizer(StrEnum):
+    """Which of Mesos' containerizers runs the tasks."""
+
+    MESOS = "MESOS"
+    DOCKER = "DOCKER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerOptions:
+    """What every task of a job runs in. Without an image the tasks see the agent's own files."""
+
+    type: Containerizer = Containerizer.MESOS
+    image: str | None = None
+    volumes: tuple[Volume, ...] = ()
+    force_pull: bool = False
