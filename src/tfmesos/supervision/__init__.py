@@ -1,0 +1,32 @@
+"""Starts programs and ends them whole: one supervisor per program, forked from a process kept ready. Knows no Mesos.
+
+    this process ── fork server (subreaper) ─┬─ supervisor (subreaper) ── program ── … its whole tree
+                                             └─ supervisor (subreaper) ── program ── …
+
+Promises, each also when the part named is lost to a kill -9:
+
+* a program's tree is what descends from its supervisor, other process groups and sessions included; it ends as a whole:
+  when the program's main process ends, when it is killed, when this process, the fork server or the supervisor is lost;
+* no process is left 10 s after any of these losses; this process alone decides when it ends on purpose;
+* `Supervised.wait` answers exactly once per program, when nothing of its tree is left.
+
+Standard library only, usable from any asyncio loop in any thread; touches no signal handler of this process.
+"""
+
+from tfmesos.supervision.errors import SupervisionError, SupervisorLost
+from tfmesos.supervision.foreground import Foreground, run_foreground
+from tfmesos.supervision.processes import process_start_time
+from tfmesos.supervision.spec import ProcessSpec, Termination
+from tfmesos.supervision.supervisors import Supervised, Supervisors
+
+__all__ = [
+    "Foreground",
+    "ProcessSpec",
+    "Supervised",
+    "SupervisionError",
+    "SupervisorLost",
+    "Supervisors",
+    "Termination",
+    "process_start_time",
+    "run_foreground",
+]

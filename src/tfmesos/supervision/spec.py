@@ -1,0 +1,48 @@
+"""What to run, and how it ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSpec:
+    """One program to run under a supervisor.
+
+    `argv` is complete, argv[0] included; `executable` (default: argv[0]) is what is executed, searched as execvp does:
+    a name without a slash in the PATH of `environment`, one with a slash relative to `directory`; a script without `#!`
+    is given to /bin/sh. An empty argv, or an empty argv[0], becomes the executable's name (Python cannot pass it).
+    `environment` is the whole environment; texts reach the program as `os.fsencode` makes bytes of them.
+    `stdout` and `stderr` are files, appended to, made if missing, opened as the program's user; stdin is /dev/null.
+    `uid`, `gid` None: as this process; with a uid or gid given, `groups` are all the supplementary groups.
+    `record_dir`: where the supervisor keeps record.json (None: nowhere): what it was asked and how the program ended.
+    `grace_s`: between SIGTERM and SIGKILL when the supervisor ends the program by itself, because this process or the
+    fork server was lost (at most 3 s are granted then), and in `Supervisors.close`.
+    """
+
+    id: str
+    argv: tuple[str, ...]
+    executable: str | None = None
+    environment: Mapping[str, str]
+    directory: str
+    stdout: str
+    stderr: str
+    record_dir: str | None = None
+    uid: int | None = None
+    gid: int | None = None
+    groups: tuple[int, ...] = ()
+    grace_s: float = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Termination:
+    """How a program ended; made when nothing of its tree is left.
+
+    `wait_status`: of its main process, as os.waitpid gives it; None: unknown (its supervisor was lost), or it was never
+    started (a directory or log file that cannot be used). A program that cannot be executed counts as exited with
+    status 1 (Mesos 1.11: spec/executor-and-agent-api.md §4), with the reason in `message` and in its stderr.
+    `killed`: a kill was asked for, by whomever. `message`: a line for a person, None if there is nothing to say.
+    """
+
+    wait_status: int | None
+    killed: bool
+    message: str | None = None
