@@ -1,0 +1,52 @@
+"""What can go wrong between a client and Mesos.
+
+ClientError
+  MasterUnreachable      no master could be subscribed to in time (exit status 69)
+  SubscriptionRejected   the master answered SUBSCRIBE with an error status
+  CallRejected           the master (or agent) answered a call with an error status; the text is shown as is
+  NotSubscribed          the call needs a subscription and there is none, or it was lost before the answer
+"""
+
+from tfmesos.errors import TfmesosError
+from tfmesos.transport import Address
+
+
+class ClientError(TfmesosError):
+    """The root of this room's errors."""
+
+
+class MasterUnreachable(ClientError):
+    """No master could be subscribed to in time."""
+
+    exit_status = 69
+
+    def __init__(self, address: Address | None, why: str) -> None:
+        super().__init__(f"no master reached{f' at {address}' if address else ''}: {why}")
+        self.address = address
+
+
+class SubscriptionRejected(ClientError):
+    """The master answered SUBSCRIBE with an error status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(f"the master refused the subscription ({status}): {message or 'without a text'}")
+        self.message = message
+        self.status = status
+
+
+class CallRejected(ClientError):
+    """A call was answered with an error status; `body` is the answer's text."""
+
+    def __init__(self, call: str, status: int, body: str) -> None:
+        super().__init__(f"{call} refused ({status}): {body or 'without a text'}")
+        self.call = call
+        self.status = status
+        self.body = body
+
+
+class NotSubscribed(ClientError):
+    """The call needs the subscription it was made under, and that is gone."""
+
+    def __init__(self, call: str) -> None:
+        super().__init__(f"{call} not sent or not answered: the subscription was lost")
+        self.call = call
