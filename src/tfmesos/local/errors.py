@@ -1,8 +1,8 @@
 """What can go wrong with the embedded cluster.
 
-    LocalClusterError               status 69: it could not start; the text names the log
-      LocalClusterDied              it ended while the job needed it; `.log_path`, `.last_lines`
-    LocalRefusal                    status 2: the job asks for what one machine without a cluster cannot give
+LocalClusterError               status 69: it could not start; the text names the log
+  LocalClusterDied              it ended while the job needed it; `.log_path`, `.last_lines`
+LocalRefusal                    status 2: the job asks for what one machine without a cluster cannot give
 """
 
 from tfmesos.errors import TfmesosError

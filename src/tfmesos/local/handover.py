@@ -1,0 +1,47 @@
+"""What the launcher hands to the child process through its standard input, and the child's answer through its standard output."""
+
+import json
+from dataclasses import asdict, dataclass
+
+from tfmesos.local.needs import LocalNeeds
+
+__all__ = ["Answer", "Handover"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """Everything the child process is told. `locks` are inherited descriptors, held as long as the child lives."""
+
+    launcher_pid: int
+    runs_dir: str
+    work_dir: str
+    runtime_dir: str
+    locks: tuple[int, ...]
+    needs: LocalNeeds
+
+    def to_json(self) -> bytes:
+        """One line."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, data: bytes) -> "Handover":
+        """What `to_json` made."""
+        values = json.loads(data)
+        return cls(**{**values, "locks": tuple(values["locks"]), "needs": LocalNeeds(**values["needs"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One line: the cluster is ready, with a note for the user, or it could not start."""
+
+    note: str | None = None
+    error: str | None = None
+
+    def to_json(self) -> bytes:
+        """One line."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, data: bytes) -> "Answer":
+        """What `to_json` made."""
+        return cls(**json.loads(data))

@@ -1,0 +1,134 @@
+"""The child process's side of the embedded cluster: a master and an agent on unix sockets, for as long as the launcher lives."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from tfmesos.agent import Agent, AgentFlags
+from tfmesos.discovery import EMBEDDED_MASTER_PID, build_detector
+from tfmesos.errors import TfmesosError
+from tfmesos.local.directories import remove_old_runs, remove_stale_runtime_dirs
+from tfmesos.local.handover import Answer, Handover
+from tfmesos.local.machine import read_machine, resources_text, size_note
+from tfmesos.local.ports import PortLocks, candidate_ports
+from tfmesos.master import Master, MasterFlags
+from tfmesos.transport import Address, UnixAddress
+
+__all__ = ["run"]
+
+_HOST, _MASTER_PORT = EMBEDDED_MASTER_PID.host, EMBEDDED_MASTER_PID.port
+_AGENT_PORT = 5051
+"""Made up as the master's: libprocess names a process by host and port, but these two listen on unix sockets only."""
+
+_GRACE_S = 3.0
+_LOG = logging.getLogger(__name__)
+
+
+def run(handover: Handover, answers: BinaryIO) -> int:
+    """Serve until the launcher is gone or SIGTERM comes; the exit status."""
+    for lock in handover.locks:
+        os.set_inheritable(lock, False)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    try:
+        asyncio.run(_serve(handover, answers))
+    except TfmesosError as error:
+        _LOG.error("cannot serve: %s", error)
+        _give(answers, Answer(error=str(error)))
+        return error.exit_status
+    return 0
+
+
+async def _serve(handover: Handover, answers: BinaryIO) -> None:
+    over = asyncio.Event()
+    with _watching_launcher(handover.launcher_pid, over):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
+        machine = read_machine()
+        with contextlib.closing(PortLocks(candidate_ports(), chance=random.SystemRandom())) as ports:
+            resources = resources_text(machine, handover.needs, ports.take(handover.needs.ports))
+            async with contextlib.AsyncExitStack() as daemons:
+                await _start_daemons(handover, resources, daemons)
+                _give(answers, Answer(note=size_note(machine, handover.needs)))
+                await asyncio.to_thread(_tidy, handover)
+                await over.wait()
+                _LOG.info("ending")
+
+
+async def _start_daemons(handover: Handover, resources: str, daemons: contextlib.AsyncExitStack) -> None:
+    sockets = {
+        (_HOST, _MASTER_PORT): UnixAddress(f"{handover.runtime_dir}/master.sock"),
+        (_HOST, _AGENT_PORT): UnixAddress(f"{handover.runtime_dir}/agent.sock"),
+    }
+    routes: dict[tuple[str, int], Address] = dict(sockets)
+    master_socket, agent_socket = sockets.values()
+    master = Master(_master_flags(), listen=master_socket, routes=routes)
+    daemons.push_async_callback(master.close)
+    await master.start()
+    detector = build_detector(f"unix://{master_socket.path}")
+    daemons.push_async_callback(detector.close)
+    agent = Agent(_agent_flags(handover, resources), detector=detector, listen=agent_socket, routes=routes)
+    daemons.push_async_callback(agent.close)
+    await agent.start()
+
+
+def _master_flags() -> MasterFlags:
+    return MasterFlags(
+        ip=_HOST,
+        port=_MASTER_PORT,
+        hostname="localhost",
+        registry="in_memory",
+        cluster="embedded",
+        filter_gpu_resources=False,
+    )
+
+
+def _agent_flags(handover: Handover, resources: str) -> AgentFlags:
+    return AgentFlags(
+        master=f"{_HOST}:{_MASTER_PORT}",
+        ip=_HOST,
+        port=_AGENT_PORT,
+        hostname=_HOST,
+        work_dir=f"{handover.work_dir}/agent",
+        runtime_dir=f"{handover.runtime_dir}/run",
+        resources=resources,
+        switch_user=False,
+        registration_backoff_factor=0.0,
+        executor_shutdown_grace_period=_GRACE_S,
+    )
+
+
+@contextlib.contextmanager
+def _watching_launcher(pid: int, over: asyncio.Event) -> Iterator[None]:
+    """Set `over` when the launcher is gone, however it ended. A pipe would not do: forked grandchildren keep its end open."""
+    loop = asyncio.get_running_loop()
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        pidfd = -1
+    if pidfd < 0 or os.getppid() != pid:
+        over.set()
+        yield
+        return
+    loop.add_reader(pidfd, over.set)
+    try:
+        yield
+    finally:
+        loop.remove_reader(pidfd)
+        os.close(pidfd)
+
+
+def _tidy(handover: Handover) -> None:
+    """Remove what earlier runs left; it may be much, and the job does not wait for it."""
+    remove_old_runs(Path(handover.runs_dir))
+    remove_stale_runtime_dirs(os.environ, now=time.time())
+
+
+def _give(answers: BinaryIO, answer: Answer) -> None:
+    with contextlib.suppress(BrokenPipeError), answers:
+        answers.write(answer.to_json())
