@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Add two numbers on a cluster: `plus.py [MASTER]` prints 42.
+
+Each number lives on a parameter server of its own, and a worker adds them. Without MASTER (and MESOS_MASTER) everything
+runs on this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tfmesos import Job, cluster
+
+
+def main() -> int:
+    master = sys.argv[1] if len(sys.argv) > 1 else None
+    with cluster([Job("ps", 2), Job("worker", 2)], master=master, quiet=True) as c:
+        # Imported here, so that the servers start while it loads. This process only asks: it needs no GPU.
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+        import tensorflow.compat.v1 as tf
+
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0"):
+                a = tf.constant(10)
+            with tf.device("/job:ps/task:1"):
+                b = tf.constant(32)
+            with tf.device("/job:worker/task:1"):
+                total = a + b
+            with tf.Session(c.targets["/job:worker/task:0"]) as session:
+                print(session.run(total))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
