@@ -1,4 +1,4 @@
-"""Mesos' flag grammar for frozen dataclasses: `--name=value`, `MESOS_NAME`, help, reference pages. Standard library only."""
+"""Mesos' flag grammar for frozen dataclasses: `--name=value`, `MESOS_NAME`, help, reference. Standard library only."""
 
 from tfmesos.flags._definition import flag
 from tfmesos.flags._loading import load_flags, wants_help, wants_version

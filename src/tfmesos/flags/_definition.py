@@ -1,7 +1,6 @@
 """What a flag is: a field of a frozen dataclass whose metadata says how to read, show and explain it."""
 
 import dataclasses
-import functools
 import types
 import typing
 from collections.abc import Callable
@@ -54,9 +53,9 @@ def flag(
     """A dataclass field that is a flag named like the field; without `default` it is required.
 
     `parse` turns the text into the value (raise FlagError or ValueError); without it the annotation decides: bool, int,
-    float, str, Path, each also `| None`. `parse_duration` and `parse_bytes` bring their own `show`. A value `file:///p` is
-    replaced by the file's content unless the annotation is a Path; with `json=True` a bare absolute path is read too.
-    `secret` values are left out of `flag_texts`.
+    float, str, Path, each also `| None`. `parse_duration` and `parse_bytes` bring their own `show`. A value `file:///p`
+    is replaced by the file's content unless the annotation is a Path; with `json=True` a bare absolute path is read
+    too. `secret` values are left out of `flag_texts`.
     """
     metadata = {
         _KEY: {
@@ -72,7 +71,6 @@ def flag(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-@functools.cache
 def flags_of(cls: type) -> tuple[Flag, ...]:
     """The flags of a dataclass in the order of its fields; fields not made by `flag` are not flags."""
     hints = typing.get_type_hints(cls)

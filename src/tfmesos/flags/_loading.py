@@ -13,8 +13,8 @@ _FILE = "file://"
 def load_flags(cls: type[T], argv: Sequence[str], environ: Mapping[str, str] | None, *, prefix: str = "MESOS_") -> T:
     """The flags of `cls` from the words after the program's name and, unless it is None, the environment.
 
-    The command line beats the environment; unknown variables and words that are not flags are ignored; `--` ends the flags.
-    Raises FlagError with Mesos' text.
+    The command line beats the environment; unknown variables and words that are not flags are ignored; `--` ends
+    the flags. Raises FlagError with Mesos' text.
     """
     flags = flags_of(cls)
     given = _environment(flags, environ or {}, prefix)

@@ -1,0 +1,223 @@
+"""JSON to messages with Mesos' leniency and texts (Mesos 1.11: stout's protobuf::parse)."""
+
+import base64
+import binascii
+import functools
+import json
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from tfmesos.wire._json_writing import is_map, is_repeated
+from tfmesos.wire.errors import JsonError
+
+M = TypeVar("M", bound=Message)
+
+_Read = Callable[[FieldDescriptor, Any], Any]
+_INTEGER_BITS = {
+    FieldDescriptor.TYPE_INT32: (32, True),
+    FieldDescriptor.TYPE_UINT32: (32, False),
+    FieldDescriptor.TYPE_INT64: (64, True),
+    FieldDescriptor.TYPE_UINT64: (64, False),
+}
+_DOUBLES = (FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT)
+
+
+class _Unset:
+    """The value of a field that stays unset: null, or the unknown name of an optional enum."""
+
+
+_UNSET = _Unset()
+
+
+def message_from_json(cls: type[M], data: bytes | str) -> M:
+    """The message of a JSON object; raises JsonError (syntax, a value of the wrong type, missing required fields)."""
+    message = cls()
+    _fill(message, _object(data))
+    missing = missing_fields(message)
+    if missing is not None:
+        raise JsonError(missing)
+    return message
+
+
+def missing_fields(message: Message) -> str | None:
+    """`Missing required fields: a, b.c`, or None if nothing required is absent."""
+    if message.IsInitialized():
+        return None
+    errors: list[str] = message.FindInitializationErrors()  # type: ignore[attr-defined]
+    return "Missing required fields: " + ", ".join(errors)
+
+
+def _object(data: bytes | str) -> dict[str, Any]:
+    try:
+        value = json.loads(data.decode("utf-8") if isinstance(data, bytes) else data)
+    except (ValueError, RecursionError) as error:
+        raise JsonError(f"Failed to parse JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise JsonError("Expecting a JSON object")
+    return value
+
+
+def _fill(message: Message, values: dict[str, Any]) -> None:
+    readers = _readers(message.DESCRIPTOR)
+    for name, value in values.items():
+        if value is None or name not in readers:
+            continue
+        readers[name](message, value)
+
+
+@functools.cache
+def _readers(descriptor: Descriptor) -> dict[str, Callable[[Message, Any], None]]:
+    return {field.name: functools.partial(_reader(field), field) for field in descriptor.fields}
+
+
+def _reader(field: FieldDescriptor) -> Callable[[FieldDescriptor, Message, Any], None]:
+    if is_map(field):
+        return _read_map
+    return _read_repeated if is_repeated(field) else _read_singular
+
+
+def _read_singular(field: FieldDescriptor, message: Message, value: Any) -> None:
+    if field.type == FieldDescriptor.TYPE_MESSAGE:
+        part = getattr(message, field.name)
+        part.SetInParent()
+        _fill(part, _expect_object(field, value))
+        return
+    read = _read_scalar(field, value)
+    if read is not _UNSET:
+        _store(field, lambda: setattr(message, field.name, read))
+
+
+def _read_repeated(field: FieldDescriptor, message: Message, value: Any) -> None:
+    container = getattr(message, field.name)
+    for item in value if isinstance(value, list) else [value]:
+        if item is None:
+            continue
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            _fill(container.add(), _expect_object(field, item))
+            continue
+        read = _read_scalar(field, item)
+        if read is not _UNSET:
+            _store(field, functools.partial(container.append, read))
+
+
+def _read_map(field: FieldDescriptor, message: Message, value: Any) -> None:
+    container = getattr(message, field.name)
+    of_value = field.message_type.fields_by_name["value"]
+    for key, item in _expect_object(field, value).items():
+        if of_value.type == FieldDescriptor.TYPE_MESSAGE:
+            _fill(container[key], {} if item is None else _expect_object(of_value, item))
+            continue
+        read = _read_scalar(of_value, item)
+        if read is not _UNSET:
+            _store(field, functools.partial(container.__setitem__, key, read))
+
+
+def _store(field: FieldDescriptor, store: Callable[[], None]) -> None:
+    """Carries out an assignment that protobuf may refuse: half a surrogate pair is no text."""
+    try:
+        store()
+    except ValueError as error:
+        raise JsonError(f"Not expecting text that is not UTF-8 for field '{field.name}'") from error
+
+
+def _expect_object(field: FieldDescriptor, value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise _unexpected(field, value)
+
+
+def _unexpected(field: FieldDescriptor, value: Any) -> JsonError:
+    return JsonError(f"Not expecting a JSON {_json_type(value)} for field '{field.name}'")
+
+
+def _json_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float)):
+        return "number"
+    return {str: "string", list: "array", dict: "object"}[type(value)]
+
+
+def _read_scalar(field: FieldDescriptor, value: Any) -> Any:
+    if value is None:
+        return _UNSET
+    if isinstance(value, (dict, list)):
+        raise _unexpected(field, value)
+    return _SCALARS.get(field.type, _read_number)(field, value)
+
+
+def _read_text(field: FieldDescriptor, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _unexpected(field, value)
+    return value
+
+
+def _read_bytes(field: FieldDescriptor, value: Any) -> bytes:
+    text = _read_text(field, value)
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise JsonError(f"Failed to base64 decode bytes field '{field.name}': {error}") from error
+
+
+def _read_enum(field: FieldDescriptor, value: Any) -> Any:
+    name = _read_text(field, value)
+    found = field.enum_type.values_by_name.get(name)
+    if found is not None:
+        return found.number
+    if is_required(field):
+        raise JsonError(f"Failed to find enum for '{name}'")
+    return _UNSET
+
+
+def _read_boolean(field: FieldDescriptor, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str):
+        raise _unexpected(field, value)
+    if value not in ("true", "false"):
+        raise JsonError(f"Failed to parse '{value}' as a JSON boolean for field '{field.name}'")
+    return value == "true"
+
+
+def _read_number(field: FieldDescriptor, value: Any) -> int | float:
+    if isinstance(value, bool):
+        raise _unexpected(field, value)
+    number = _number_of_text(field, value) if isinstance(value, str) else value
+    try:
+        return float(number) if field.type in _DOUBLES else _truncated(number, *_INTEGER_BITS[field.type])
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _number_of_text(field: FieldDescriptor, text: str) -> int | float:
+    try:
+        return float(text) if field.type in _DOUBLES else int(text)
+    except ValueError:
+        raise JsonError(f"Failed to parse '{text}' as a JSON number for field '{field.name}'") from None
+
+
+def _truncated(number: int | float, bits: int, signed: bool) -> int:
+    """A C cast: towards zero, modulo the width."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return 0
+    wrapped = int(number) & ((1 << bits) - 1)
+    return wrapped - (1 << bits) if signed and wrapped >> (bits - 1) else wrapped
+
+
+def is_required(field: FieldDescriptor) -> bool:
+    """Whether a field is required (the same for old and new runtimes)."""
+    required = getattr(field, "is_required", None)
+    return bool(required) if required is not None else field.label == FieldDescriptor.LABEL_REQUIRED
+
+
+_SCALARS: dict[int, _Read] = {
+    FieldDescriptor.TYPE_STRING: _read_text,
+    FieldDescriptor.TYPE_BYTES: _read_bytes,
+    FieldDescriptor.TYPE_ENUM: _read_enum,
+    FieldDescriptor.TYPE_BOOL: _read_boolean,
+}
