@@ -26,7 +26,7 @@ _ALWAYS_SHOWN = ("cpus", "gpus", "mem", "disk")
 
 
 class Resources:
-    """Amounts by what they are: name, kind, reservations, allocation, disk, revocable, shared, provider. Never negative."""
+    """Amounts by what they are (see Key); immutable, never negative."""
 
     __slots__ = ("_amounts",)
 
@@ -104,7 +104,7 @@ class Resources:
         return _of(amounts)
 
     def contains(self, other: "Resources") -> bool:
-        """Whether all of `other` is here, entry by entry: same reservations, allocation, disk; revocable is not plain."""
+        """Whether all of `other` is here, entry by entry: same reservations, allocation, disk, revocability."""
         ours = self._amounts
         return all(key in ours and covers(ours[key], amount) for key, amount in other._amounts.items())
 

@@ -94,7 +94,7 @@ def _key_of(resource: mesos_pb2.Resource) -> Key:
 
 
 def _reservations_of(resource: mesos_pb2.Resource) -> tuple[Reservation, ...]:
-    """The stack; a role (and reservation) of the old format becomes a stack of one (spec: wire-protobuf A.3, upgrade)."""
+    """The stack; the old format's role and reservation become a stack of one (wire-protobuf A.3, upgrade)."""
     if resource.reservations:
         return tuple(_reservation_of(info, info.role, int(info.type)) for info in resource.reservations)
     if resource.role == "*":
@@ -134,7 +134,7 @@ def _set_amount(resource: mesos_pb2.Resource, amount: Amount) -> None:
 
 def _set_reservations(resource: mesos_pb2.Resource, reservations: Iterable[Reservation]) -> None:
     for reservation in reservations:
-        info = resource.reservations.add(type=reservation.type, role=reservation.role)  # type: ignore[arg-type]
+        info = resource.reservations.add(type=reservation.type, role=reservation.role)
         _set_principal_and_labels(info, reservation)
 
 
@@ -142,9 +142,7 @@ def _set_role(resource: mesos_pb2.Resource, reservations: tuple[Reservation, ...
     """The old format's fields, where it can say them."""
     if len(reservations) > 1:
         if required:
-            raise ResourcesError(
-                f"Resource '{resource.name}' has a refined reservation, which the old format cannot say"
-            )
+            raise ResourcesError(f"Resource '{resource.name}' has a refined reservation; the old format cannot say it")
         return
     resource.role = reservations[0].role if reservations else "*"
     if reservations and reservations[0].type == DYNAMIC:

@@ -6,13 +6,13 @@ import functools
 import json
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from tfmesos.wire._json_writing import is_map, is_repeated
-from tfmesos.wire.errors import JsonError
+from tfmesos.wire._fields import enum_of, is_map, is_repeated, is_required, map_value
+from tfmesos.wire.errors import JsonError, JsonSyntaxError
 
 M = TypeVar("M", bound=Message)
 
@@ -34,7 +34,7 @@ _UNSET = _Unset()
 
 
 def message_from_json(cls: type[M], data: bytes | str) -> M:
-    """The message of a JSON object; raises JsonError (syntax, a value of the wrong type, missing required fields)."""
+    """The message of a JSON object; raises JsonSyntaxError, or JsonError in Mesos' words."""
     message = cls()
     _fill(message, _object(data))
     missing = missing_fields(message)
@@ -47,15 +47,18 @@ def missing_fields(message: Message) -> str | None:
     """`Missing required fields: a, b.c`, or None if nothing required is absent."""
     if message.IsInitialized():
         return None
-    errors: list[str] = message.FindInitializationErrors()  # type: ignore[attr-defined]
+    errors: list[str] = cast(Any, message).FindInitializationErrors()
     return "Missing required fields: " + ", ".join(errors)
 
 
 def _object(data: bytes | str) -> dict[str, Any]:
     try:
         value = json.loads(data.decode("utf-8") if isinstance(data, bytes) else data)
+    except json.JSONDecodeError as error:
+        rest = error.doc[error.pos :].partition("\n")[0]
+        raise JsonSyntaxError(f"syntax error at line {error.lineno} near: {rest}") from error
     except (ValueError, RecursionError) as error:
-        raise JsonError(f"Failed to parse JSON: {error}") from error
+        raise JsonSyntaxError(f"syntax error: {error}") from error
     if not isinstance(value, dict):
         raise JsonError("Expecting a JSON object")
     return value
@@ -106,7 +109,7 @@ def _read_repeated(field: FieldDescriptor, message: Message, value: Any) -> None
 
 def _read_map(field: FieldDescriptor, message: Message, value: Any) -> None:
     container = getattr(message, field.name)
-    of_value = field.message_type.fields_by_name["value"]
+    of_value = map_value(field)
     for key, item in _expect_object(field, value).items():
         if of_value.type == FieldDescriptor.TYPE_MESSAGE:
             _fill(container[key], {} if item is None else _expect_object(of_value, item))
@@ -139,7 +142,7 @@ def _json_type(value: Any) -> str:
         return "boolean"
     if isinstance(value, (int, float)):
         return "number"
-    return {str: "string", list: "array", dict: "object"}[type(value)]
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
 
 
 def _read_scalar(field: FieldDescriptor, value: Any) -> Any:
@@ -147,7 +150,8 @@ def _read_scalar(field: FieldDescriptor, value: Any) -> Any:
         return _UNSET
     if isinstance(value, (dict, list)):
         raise _unexpected(field, value)
-    return _SCALARS.get(field.type, _read_number)(field, value)
+    read: _Read = _SCALARS.get(int(field.type), _read_number)
+    return read(field, value)
 
 
 def _read_text(field: FieldDescriptor, value: Any) -> str:
@@ -166,7 +170,7 @@ def _read_bytes(field: FieldDescriptor, value: Any) -> bytes:
 
 def _read_enum(field: FieldDescriptor, value: Any) -> Any:
     name = _read_text(field, value)
-    found = field.enum_type.values_by_name.get(name)
+    found = enum_of(field).values_by_name.get(name)
     if found is not None:
         return found.number
     if is_required(field):
@@ -207,12 +211,6 @@ def _truncated(number: int | float, bits: int, signed: bool) -> int:
         return 0
     wrapped = int(number) & ((1 << bits) - 1)
     return wrapped - (1 << bits) if signed and wrapped >> (bits - 1) else wrapped
-
-
-def is_required(field: FieldDescriptor) -> bool:
-    """Whether a field is required (the same for old and new runtimes)."""
-    required = getattr(field, "is_required", None)
-    return bool(required) if required is not None else field.label == FieldDescriptor.LABEL_REQUIRED
 
 
 _SCALARS: dict[int, _Read] = {

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from tfmesos.wire._fields import enum_of, is_map, is_repeated, map_value
+
 _Write = Callable[[Any], Any]
 _encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False)
 
@@ -61,7 +63,7 @@ def _default(field: FieldDescriptor) -> Any:
 def _writer(field: FieldDescriptor) -> _Write | None:
     """The conversion of a set value, or None if JSON takes it as it is."""
     if is_map(field):
-        write = _writer_of_one(field.message_type.fields_by_name["value"])
+        write = _writer_of_one(map_value(field))
         return functools.partial(_write_map, write or _same)
     write = _writer_of_one(field)
     return functools.partial(_write_list, write or _same) if is_repeated(field) else write
@@ -73,19 +75,8 @@ def _writer_of_one(field: FieldDescriptor) -> _Write | None:
     if field.type == FieldDescriptor.TYPE_BYTES:
         return _write_bytes
     if field.type == FieldDescriptor.TYPE_ENUM:
-        return {value.number: value.name for value in field.enum_type.values}.__getitem__
+        return {value.number: value.name for value in enum_of(field).values}.__getitem__
     return None
-
-
-def is_map(field: FieldDescriptor) -> bool:
-    """Whether a field is a map (a repeated message of key and value on the wire)."""
-    return field.type == FieldDescriptor.TYPE_MESSAGE and field.message_type.GetOptions().map_entry
-
-
-def is_repeated(field: FieldDescriptor) -> bool:
-    """Whether a field is repeated (runtimes from 6 on deprecate `label`, older ones have no `is_repeated`)."""
-    repeated = getattr(field, "is_repeated", None)
-    return bool(repeated) if repeated is not None else field.label == FieldDescriptor.LABEL_REPEATED
 
 
 def _same(value: Any) -> Any:

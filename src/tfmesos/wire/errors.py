@@ -2,6 +2,7 @@
 
 TfmesosError
   JsonError         a JSON body that is not the message it should be; the text is Mesos'
+    JsonSyntaxError bytes that are no JSON
   RecordIOError     a stream that is not RecordIO, or a record above the limit
 """
 
@@ -10,6 +11,10 @@ from tfmesos.errors import TfmesosError
 
 class JsonError(TfmesosError):
     """JSON that does not make the message, in Mesos' words (`Missing required fields: framework_id`)."""
+
+
+class JsonSyntaxError(JsonError):
+    """Bytes that are no JSON at all: `syntax error at line 1 near: `."""
 
 
 class RecordIOError(TfmesosError):

@@ -1,6 +1,6 @@
 """Names of the numbers in a TaskStatus, and which states are final."""
 
-from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+from google.protobuf.descriptor import EnumDescriptor
 
 from tfmesos.wire.mesos_pb2 import (
     TASK_DROPPED,
@@ -31,19 +31,19 @@ TERMINAL_STATES: frozenset[int] = frozenset(
 
 def state_name(state: int) -> str:
     """`TASK_RUNNING`; the number itself if it is none of ours."""
-    return _name(TaskState, state)
+    return _name(TaskState.DESCRIPTOR, state)
 
 
 def reason_name(reason: int) -> str:
     """`REASON_TASK_INVALID`."""
-    return _name(TaskStatus.Reason, reason)
+    return _name(TaskStatus.Reason.DESCRIPTOR, reason)
 
 
 def source_name(source: int) -> str:
     """`SOURCE_MASTER`."""
-    return _name(TaskStatus.Source, source)
+    return _name(TaskStatus.Source.DESCRIPTOR, source)
 
 
-def _name(enum: EnumTypeWrapper, number: int) -> str:
-    descriptor = enum.DESCRIPTOR.values_by_number.get(number)
-    return descriptor.name if descriptor is not None else str(number)
+def _name(enum: EnumDescriptor, number: int) -> str:
+    value = enum.values_by_number.get(number)
+    return str(value.name) if value is not None else str(number)
