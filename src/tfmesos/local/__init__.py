@@ -1,4 +1,4 @@
-"""The embedded cluster: a master and an agent in one child process, reached through unix sockets. What `--master local` means."""
+"""The embedded cluster: a master and an agent in one child process behind unix sockets. What `--master local` means."""
 
 from tfmesos.local.cluster import LocalCluster
 from tfmesos.local.errors import LocalClusterDied, LocalClusterError, LocalRefusal

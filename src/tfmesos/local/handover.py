@@ -1,4 +1,4 @@
-"""What the launcher hands to the child process through its standard input, and the child's answer through its standard output."""
+"""What the launcher hands to the child process on its standard input, and the answer on its standard output."""
 
 import json
 from dataclasses import asdict, dataclass

@@ -22,8 +22,8 @@ class LocalNeeds:
 def check_needs(needs: LocalNeeds, *, image: str | None, volumes: Iterable[tuple[str, str]]) -> None:
     """Refuse, before anything starts, what the embedded cluster cannot serve.
 
-    `volumes` are pairs of the path on the machine and the path in the container. Without an image nothing is mounted, so
-    a volume whose two paths are the same existing path is there already.
+    `volumes` are pairs of the path on the machine and the path in the container. Without an image nothing is mounted,
+    so a volume whose two paths are the same existing path is there already.
     Raises `LocalRefusal`.
     """
     if needs.gpus:
@@ -35,7 +35,7 @@ def check_needs(needs: LocalNeeds, *, image: str | None, volumes: Iterable[tuple
     for host_path, container_path in volumes:
         if host_path != container_path:
             raise LocalRefusal(
-                f"the embedded cluster mounts nothing, so volume '{host_path}:{container_path}' must have the same path twice"
+                f"volume '{host_path}:{container_path}' must have the same path twice: the embedded cluster mounts nothing"
             )
         if not os.path.exists(host_path):
             raise LocalRefusal(f"volume '{host_path}' does not exist on this machine")

@@ -12,13 +12,14 @@ __all__ = ["PortLocks", "candidate_ports"]
 
 _LOWEST, _HIGHEST = 10_000, 65_535
 _MESOS_DEFAULT = range(31_000, 32_001)
-"""What agents offer that are told nothing (Mesos 1.11: `ports:[31000-32000]`): an agent on this machine may give them away."""
+"""What agents offer that are told nothing (Mesos 1.11): another agent of this machine may give them away."""
 
 
 def candidate_ports(root: Path = Path("/")) -> list[int]:
     """The ports that neither the kernel nor a usual agent gives to others.
 
-    kernel: ip-sysctl.rst, `ip_local_port_range` (outgoing connections and port 0), `ip_local_reserved_ports` (an administrator's).
+    kernel: ip-sysctl.rst, `ip_local_port_range` (outgoing connections and port 0), `ip_local_reserved_ports` (those an
+    administrator keeps).
     """
     settings = root / "proc/sys/net/ipv4"
     low, high = _read_numbers(settings / "ip_local_port_range", default=(32_768, 60_999))
@@ -34,8 +35,8 @@ def candidate_ports(root: Path = Path("/")) -> list[int]:
 class PortLocks:
     """Ports that this process holds until it ends or `close` is called.
 
-    A port is held by an abstract unix socket named for it: such names belong to a network namespace as ports do, leave no file, and
-    vanish with the process however it ends (unix(7)). The port itself stays free for the task.
+    A port is held by an abstract unix socket named for it: such names belong to a network namespace as ports do, leave
+    no file, and vanish with the process however it ends (unix(7)). The port itself stays free for the task.
     """
 
     def __init__(self, candidates: list[int], *, chance: random.Random) -> None:

@@ -1,4 +1,4 @@
-"""The child process's side of the embedded cluster: a master and an agent on unix sockets, for as long as the launcher lives."""
+"""The child process's side: a master and an agent on unix sockets, for as long as the launcher lives."""
 
 import asyncio
 import contextlib
@@ -105,7 +105,7 @@ def _agent_flags(handover: Handover, resources: str) -> AgentFlags:
 
 @contextlib.contextmanager
 def _watching_launcher(pid: int, over: asyncio.Event) -> Iterator[None]:
-    """Set `over` when the launcher is gone, however it ended. A pipe would not do: forked grandchildren keep its end open."""
+    """Set `over` when the launcher is gone, however it ended (a pipe's end would stay open in forked grandchildren)."""
     loop = asyncio.get_running_loop()
     try:
         pidfd = os.pidfd_open(pid)
