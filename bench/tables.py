@@ -1,0 +1,36 @@
+"""One table of ratios, each measured in the run that prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What was measured, against what; a ratio of at most `goal` is good."""
+
+    measure: str
+    ours: float
+    reference: float
+    reference_name: str
+    unit: str
+    goal: float
+    higher_is_better: bool = False
+
+    @property
+    def ratio(self) -> float:
+        """Ours over the reference, or the other way round where more is better: small is good in either case."""
+        return self.reference / self.ours if self.higher_is_better else self.ours / self.reference
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """Print the rows as a Markdown table."""
+    print("| measure | ours | against | its value | ratio | goal | |")
+    print("|---|---|---|---|---|---|---|")
+    for row in rows:
+        verdict = "met" if row.ratio <= row.goal else "missed"
+        print(
+            f"| {row.measure} | {row.ours:.4g} {row.unit} | {row.reference_name} | {row.reference:.4g} {row.unit} "
+            f"| {row.ratio:.2f} | ≤ {row.goal:.2f} | {verdict} |"
+        )
