@@ -17,7 +17,8 @@ from tfmesos.supervision.errors import SupervisionError, SupervisorLost
 from tfmesos.supervision.foreground import Foreground, run_foreground
 from tfmesos.supervision.processes import process_start_time
 from tfmesos.supervision.spec import ProcessSpec, Termination
-from tfmesos.supervision.supervisors import Supervised, Supervisors
+from tfmesos.supervision.supervised import Supervised
+from tfmesos.supervision.supervisors import Supervisors
 
 __all__ = [
     "Foreground",

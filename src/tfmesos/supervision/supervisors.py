@@ -1,50 +1,128 @@
 """The face of supervision for an asyncio program: starts the fork server, launches programs, reports their ends."""
 
-from tfmesos.supervision.spec import ProcessSpec, Termination
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Mapping
 
-
-class Supervised:
-    """One program and its supervisor."""
-
-    spec: ProcessSpec
-    pid: int
-    """Of the supervisor."""
-    start_time: int
-    """Of the supervisor: `process_start_time(pid)`."""
-    task_pid: int | None
-    """Of the program's main process; None until `release` returned, and if it could not be started."""
-
-    async def release(self) -> None:
-        """Open the gate: the program starts. Returns when it was executed or could not be (then `wait` tells why).
-
-        To be called once, after `pid` and `start_time` were noted; a supervisor whose gate is lost ends by itself.
-        Raises SupervisorLost if the supervisor is gone (`wait` answers all the same).
-        """
-        raise NotImplementedError
-
-    def kill(self, grace_s: float) -> None:
-        """SIGTERM to the whole tree, SIGKILL to what is left after `grace_s`; again: can only shorten the time left.
-
-        Before `release`: the program never starts. After the end: nothing. Stopped processes are continued to die.
-        """
-        raise NotImplementedError
-
-    async def wait(self) -> Termination:
-        """How it ended, when nothing of the tree is left. May be awaited any number of times, by several at once."""
-        raise NotImplementedError
+from tfmesos.supervision._frames import Kind, Program, encode_frame
+from tfmesos.supervision._server_handle import ServerHandle
+from tfmesos.supervision.errors import SupervisionError, SupervisorLost
+from tfmesos.supervision.spec import ProcessSpec
+from tfmesos.supervision.supervised import Supervised
 
 
 class Supervisors:
     """Launches programs, each under its own supervisor, through one fork server."""
 
+    def __init__(self, *, has_terminal: bool = False) -> None:
+        """With a terminal: programs keep stdin, stdout, stderr and the process group of this process."""
+        self._has_terminal = has_terminal
+        self._server: ServerHandle | None = None
+        self._servers: dict[Supervised, ServerHandle] = {}
+        self._is_closed = False
+
     async def start(self) -> None:
-        """Start the fork server (about 20 ms); raises SupervisionError."""
-        raise NotImplementedError
+        """Start the fork server; launches wait until it is up (about 30 ms). Raises SupervisionError."""
+        if self._is_closed:
+            raise SupervisionError("these supervisors were closed")
+        if self._server is None or not self._server.is_alive:
+            server = ServerHandle(self._on_supervisor_lost, self._on_server_lost)
+            server.start(has_terminal=self._has_terminal)
+            self._server = server
 
     async def launch(self, spec: ProcessSpec) -> Supervised:
         """Fork a supervisor that waits at its gate; a lost fork server is replaced. Raises SupervisionError."""
-        raise NotImplementedError
+        program = encode_frame(Kind.PROGRAM, to_program(spec, has_terminal=self._has_terminal).encode())
+        try:
+            return await self._launch(spec, program)
+        except SupervisorLost:
+            if self._server is not None and self._server.is_alive:
+                raise
+            return await self._launch(spec, program)
 
     async def close(self) -> None:
         """Kill all (with each one's grace), wait until nothing is left, end the fork server. Idempotent."""
-        raise NotImplementedError
+        self._is_closed = True
+        for child in list(self._servers):
+            child.kill(child.spec.grace_s)
+        await asyncio.gather(*(child.wait() for child in list(self._servers)))
+        if self._server is not None:
+            await self._server.close()
+
+    async def _launch(self, spec: ProcessSpec, program: bytes) -> Supervised:
+        await self.start()
+        assert self._server is not None
+        server = self._server
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        child = Supervised(spec, ours, self._on_closed)
+        self._servers[child] = server
+        try:
+            with theirs:
+                await server.fork(theirs)
+            await asyncio.get_running_loop().sock_sendall(ours, program)
+            await child.wait_gated()
+        except BaseException as error:
+            del self._servers[child]
+            child.abandon()
+            if isinstance(error, OSError):
+                raise SupervisorLost(f"the supervisor of {spec.id!r} was lost: {error}") from error
+            raise
+        return child
+
+    def _on_closed(self, child: Supervised) -> None:
+        server = self._servers.get(child)
+        if child.has_ended:
+            self._servers.pop(child, None)
+        elif server is not None and server.has_exited:
+            self._end_lost(child, "its supervisor and the fork server were lost")
+
+    def _on_supervisor_lost(self, pid: int, status: int) -> None:
+        for child in [child for child in self._servers if child.is_supervised_by(pid)]:
+            self._end_lost(child, f"its supervisor (pid {pid}) was lost: {_ending(status)}")
+
+    def _on_server_lost(self, lost: ServerHandle) -> None:
+        for child in [child for child, server in self._servers.items() if server is lost and not child.is_open]:
+            self._end_lost(child, "its supervisor and the fork server were lost")
+
+    def _end_lost(self, child: Supervised, message: str) -> None:
+        child.end_unreported(message)
+        self._servers.pop(child, None)
+
+
+def _ending(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"signal {signal.strsignal(os.WTERMSIG(status))}"
+    return f"exit status {os.waitstatus_to_exitcode(status)}"
+
+
+def to_program(spec: ProcessSpec, *, has_terminal: bool) -> Program:
+    """The same in bytes; SupervisionError for what no program can be given."""
+    program = Program()
+    program.executable = _bytes(
+        "executable", spec.executable if spec.executable is not None else "".join(spec.argv[:1])
+    )
+    program.argv = [_bytes("argument", argument) for argument in spec.argv]
+    program.environment = _environment(spec.environment)
+    program.directory = _bytes("directory", spec.directory)
+    program.stdout = b"" if has_terminal else _bytes("stdout", spec.stdout)
+    program.stderr = b"" if has_terminal else _bytes("stderr", spec.stderr)
+    program.record_dir = _bytes("record_dir", spec.record_dir or "")
+    program.uid, program.gid, program.groups = spec.uid, spec.gid, list(spec.groups)
+    program.grace_s = spec.grace_s
+    return program
+
+
+def _environment(environment: Mapping[str, str]) -> list[bytes]:
+    for name in environment:
+        if not name or "=" in name:
+            raise SupervisionError(f"environment name {name!r}: must not be empty or contain '='")
+    return [_bytes(f"environment variable {name}", f"{name}={value}") for name, value in environment.items()]
+
+
+def _bytes(what: str, text: str) -> bytes:
+    if "\0" in text:
+        raise SupervisionError(f"{what} {text[:60]!r}: must not contain a NUL character")
+    return os.fsencode(text)

@@ -1,0 +1,149 @@
+"""The life of one supervised program: pure; what happened and the time in, what to do out.
+
+    GATED ──release──> RUNNING ──kill, loss──> ENDING ──grace over──> STRIKING ──nothing left──> ENDED
+      └─kill, loss──> ENDED   └─main process ended, others live on──────^
+
+In ENDING the tree had SIGTERM and may use its grace, also what outlives the main process (Mesos 1.11 leaves it about a
+second); in STRIKING it had SIGKILL, repeated until nothing is left. A program's own end kills its rest at once.
+
+No dataclasses here: this file lives in each supervisor, and that module alone takes 2 MB.
+"""
+
+from enum import Enum
+
+MAX_LOSS_GRACE_S = 3.0
+"""Nobody is there any more to ask for longer, and 10 s after a loss nothing may be left."""
+MIN_GRACE_S = 0.1
+"""Even "at once" gives SIGTERM this time to be what ends a program: Mesos 1.11 reports that signal for grace 0."""
+RESTRIKE_S = 0.5
+
+
+class Stage(Enum):
+    """Where a program's life stands."""
+
+    GATED = "gated"
+    RUNNING = "running"
+    ENDING = "ending"
+    STRIKING = "striking"
+    ENDED = "ended"
+
+
+class Action(Enum):
+    """What the supervisor is to do."""
+
+    START = "start the program"
+    REPORT_STARTED = "say that it was executed, or could not be"
+    RECORD = "write the record"
+    TERMINATE_TREE = "SIGTERM to the whole tree"
+    KILL_TREE = "SIGKILL to the whole tree"
+    REPORT_ENDED = "say how it ended"
+
+
+_NEXT = {
+    Stage.GATED: {Stage.RUNNING, Stage.ENDED},
+    Stage.RUNNING: {Stage.ENDING, Stage.STRIKING, Stage.ENDED},
+    Stage.ENDING: {Stage.STRIKING, Stage.ENDED},
+    Stage.STRIKING: {Stage.ENDED},
+    Stage.ENDED: set[Stage](),
+}
+
+
+class Life:
+    """One program's life; `deadline` is when `tick` wants to be called (None: not)."""
+
+    def __init__(self) -> None:
+        self.deadline: float | None = None
+        self.killed = False
+        self.wait_status: int | None = None
+        self.message: str | None = None
+        self.is_started = False
+        self._never_started = False
+        self._stage = Stage.GATED
+        self._story: list[Stage] = [Stage.GATED]
+
+    @property
+    def stage(self) -> Stage:
+        """Where it stands."""
+        return self._stage
+
+    def release(self) -> list[Action]:
+        """The gate was opened."""
+        if self._stage is not Stage.GATED:
+            return []
+        self._go(Stage.RUNNING)
+        return [Action.START]
+
+    def started(self) -> list[Action]:
+        """The program was executed."""
+        self.is_started = True
+        return [Action.REPORT_STARTED]
+
+    def failed_to_start(self, message: str, *, executing: bool) -> list[Action]:
+        """It could not be executed (then its exit status 1 counts) or already its surroundings could not be made."""
+        self.message = message
+        self._never_started = not executing
+        return [Action.REPORT_STARTED]
+
+    def reaped(self, main_status: int | None, *, left: bool, now: float) -> list[Action]:
+        """Processes of the tree ended: the main one with `main_status`, if it was among them; are others left?"""
+        if self._stage is Stage.GATED:
+            return []
+        if main_status is not None:
+            self.wait_status = None if self._never_started else main_status
+        if not left:
+            return self._end()
+        if main_status is not None and self._stage is Stage.RUNNING:
+            return self._strike(now)
+        return [Action.KILL_TREE] if self._stage is Stage.STRIKING else []
+
+    def kill(self, grace_s: float, now: float) -> list[Action]:
+        """Someone asked to end it within `grace_s`; asked again, the time left can only become shorter."""
+        if self._stage is Stage.ENDED:
+            return []
+        self.killed = True
+        if self._stage is Stage.GATED:
+            self.message = "killed before it was started"
+            return self._end()
+        return [Action.RECORD, *self._terminate(grace_s, now)]
+
+    def lose(self, what: str, grace_s: float, now: float) -> list[Action]:
+        """`what` the program's life hangs on is gone."""
+        if self._stage is Stage.ENDED:
+            return []
+        self.message = self.message or f"{what} was lost"
+        if self._stage is Stage.GATED:
+            return self._end()
+        return [Action.RECORD, *self._terminate(min(grace_s, MAX_LOSS_GRACE_S), now)]
+
+    def tick(self, now: float) -> list[Action]:
+        """Time passed."""
+        if self.deadline is None or now < self.deadline:
+            return []
+        return self._strike(now)
+
+    def _terminate(self, grace_s: float, now: float) -> list[Action]:
+        deadline = now + max(grace_s, MIN_GRACE_S)
+        if self._stage is Stage.RUNNING:
+            self._go(Stage.ENDING)
+            self.deadline = deadline
+            return [Action.TERMINATE_TREE]
+        if self._stage is Stage.ENDING and self.deadline is not None:
+            self.deadline = min(self.deadline, deadline)
+        return []
+
+    def _strike(self, now: float) -> list[Action]:
+        if self._stage is not Stage.STRIKING:
+            self._go(Stage.STRIKING)
+        self.deadline = now + RESTRIKE_S
+        return [Action.KILL_TREE]
+
+    def _end(self) -> list[Action]:
+        self._go(Stage.ENDED)
+        self.deadline = None
+        return [Action.RECORD, Action.REPORT_ENDED]
+
+    def _go(self, stage: Stage) -> None:
+        if stage not in _NEXT[self._stage]:
+            raise RuntimeError(f"no way to {stage.value} from {' > '.join(s.value for s in self._story)}")
+        self._stage = stage
+        self._story.append(stage)

@@ -1,0 +1,135 @@
+"""The process above one program: carries out what its Life decides."""
+
+import os
+import socket
+from signal import SIGKILL, SIGTERM
+from time import monotonic
+
+from tfmesos.supervision._frames import FrameReader, Kind, Program, encode_ended, encode_frame
+from tfmesos.supervision._life import Action, Life, Stage
+from tfmesos.supervision._program import EXECUTING, fork_program
+from tfmesos.supervision._tree import become_subreaper, signal_tree
+from tfmesos.supervision._waking import Waiter, reap
+from tfmesos.supervision.processes import process_start_time
+
+_READ_SIZE = 256 << 10
+
+
+class Supervisor:
+    """Single-threaded; everything it waits for is a descriptor. Runs in a fork of the fork server."""
+
+    def __init__(self, control: socket.socket, owner: int, server: int) -> None:
+        """`control` leads to the program's owner, `owner` is its pidfd, `server` ends with the fork server."""
+        self._control = control
+        self._frames = FrameReader()
+        self._program = Program()
+        self._life = Life()
+        self._main_pid = 0
+        self._start_report: int | None = None
+        become_subreaper("tfmesos-superv")
+        self._waiter = Waiter(self._on_children)
+        self._waiter.add(control.fileno(), self._on_frames)
+        self._waiter.add(owner, lambda: self._on_lost(owner, "the agent"))
+        self._waiter.add(server, lambda: self._on_lost(server, "the fork server"))
+
+    def run(self) -> None:
+        """Until the program has ended and nothing of it is left."""
+        me = os.getpid()
+        self._say(Kind.HELLO, f"{me} {process_start_time(me)}".encode())
+        while self._life.stage is not Stage.ENDED:
+            deadline = self._life.deadline
+            self._waiter.wait(None if deadline is None else deadline - monotonic())
+            self._perform(self._life.tick(monotonic()))
+
+    def _on_frames(self) -> None:
+        try:
+            data = self._control.recv(_READ_SIZE)
+        except ConnectionError:
+            data = b""
+        if not data:
+            self._on_lost(self._control.fileno(), "the agent")
+        for kind, body in self._frames.feed(data):
+            self._on_frame(kind, body)
+
+    def _on_frame(self, kind: Kind, body: bytes) -> None:
+        if kind is Kind.PROGRAM:
+            self._program = Program.decode(body)
+        elif kind is Kind.RELEASE:
+            self._perform(self._life.release())
+        elif kind is Kind.KILL:
+            self._perform(self._life.kill(float(body), monotonic()))
+
+    def _on_lost(self, descriptor: int, what: str) -> None:
+        self._waiter.remove(descriptor)
+        self._perform(self._life.lose(what, getattr(self._program, "grace_s", 0.0), monotonic()))
+
+    def _on_children(self) -> None:
+        ended, left = reap()
+        main_status = dict(ended).get(self._main_pid)
+        if main_status is not None:
+            self._on_start_report()
+        self._perform(self._life.reaped(main_status, left=left, now=monotonic()))
+
+    def _on_start_report(self) -> None:
+        if self._start_report is None:
+            return
+        report = os.read(self._start_report, 65536)
+        self._waiter.remove(self._start_report)
+        os.close(self._start_report)
+        self._start_report = None
+        if report:
+            text = report[1:].decode("utf-8", "surrogateescape")
+            self._perform(self._life.failed_to_start(text, executing=report[:1] == EXECUTING))
+        else:
+            self._perform(self._life.started())
+
+    def _perform(self, actions: list[Action]) -> None:
+        for action in actions:
+            if action is Action.START:
+                self._start()
+            elif action is Action.REPORT_STARTED:
+                self._report_started()
+            elif action is Action.RECORD:
+                self._record()
+            elif action is Action.TERMINATE_TREE:
+                signal_tree(os.getpid(), SIGTERM)
+            elif action is Action.KILL_TREE:
+                signal_tree(os.getpid(), SIGKILL)
+            elif action is Action.REPORT_ENDED:
+                life = self._life
+                self._say(Kind.ENDED, encode_ended(life.wait_status, life.killed, life.message))
+
+    def _start(self) -> None:
+        try:
+            self._main_pid, self._start_report = fork_program(self._program)
+        except OSError as error:
+            self._perform(self._life.failed_to_start(f"cannot fork: {error.strerror}", executing=False))
+            self._perform(self._life.reaped(None, left=False, now=monotonic()))
+            return
+        self._waiter.add(self._start_report, self._on_start_report)
+
+    def _report_started(self) -> None:
+        if self._life.is_started:
+            self._say(Kind.STARTED, str(self._main_pid).encode())
+        else:
+            self._say(Kind.NOT_STARTED)
+
+    def _record(self) -> None:
+        """Write record.json anew, at once or not at all."""
+        directory = getattr(self._program, "record_dir", b"")
+        if not directory:
+            return
+        import json  # only agents that want records pay for it
+
+        life = self._life
+        record = {"killed": life.killed, "wait_status": life.wait_status, "message": life.message}
+        path = os.path.join(directory, b"record.json")
+        with open(path + b".new", "w", encoding="utf-8", errors="surrogateescape") as file:
+            json.dump({**record, "stage": life.stage.value}, file)
+        os.rename(path + b".new", path)
+
+    def _say(self, kind: Kind, body: bytes = b"") -> None:
+        try:
+            self._control.sendall(encode_frame(kind, body))
+        except OSError:
+            return  # its reader is gone; that the channel ended is noticed where it is read

@@ -1,0 +1,69 @@
+"""Waiting for descriptors and for children at once, without threads and without polling."""
+
+import os
+import select
+import signal
+from collections.abc import Callable
+from types import FrameType
+
+
+class Waiter:
+    """Calls a handler for each descriptor that is ready, and one when children ended."""
+
+    def __init__(self, on_children: Callable[[], None]) -> None:
+        """Takes SIGCHLD of this process; a forked child makes a new one."""
+        self._poll = select.poll()
+        self._handlers: dict[int, Callable[[], None]] = {}
+        self._on_children = on_children
+        self._woken, self._waker = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._waker, False)
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _ignore)
+        self.add(self._woken, self._drain)
+
+    def add(self, descriptor: int, handler: Callable[[], None]) -> None:
+        """Call `handler` whenever it can be read or has ended."""
+        self._poll.register(descriptor, select.POLLIN)
+        self._handlers[descriptor] = handler
+
+    def remove(self, descriptor: int) -> None:
+        """Forget it; nothing if unknown."""
+        if self._handlers.pop(descriptor, None) is not None:
+            self._poll.unregister(descriptor)
+
+    def wait(self, timeout_s: float | None) -> None:
+        """Call the handlers of all that is ready; returns after `timeout_s` (None: never) without any."""
+        timeout_ms = None if timeout_s is None else max(0.0, timeout_s * 1000 + 1)
+        for descriptor, _ in self._poll.poll(timeout_ms):
+            handler = self._handlers.get(descriptor)
+            if handler is not None:
+                handler()
+
+    def close(self) -> None:
+        """Close what it made, in a forked child that makes its own; handlers are forgotten."""
+        signal.set_wakeup_fd(-1)
+        os.close(self._woken)
+        os.close(self._waker)
+        self._handlers.clear()
+
+    def _drain(self) -> None:
+        os.read(self._woken, 4096)
+        self._on_children()
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """A handler must be there, for the wake-up descriptor to be written."""
+
+
+def reap() -> tuple[list[tuple[int, int]], bool]:
+    """Pids and wait statuses of all children that ended, and whether others are left."""
+    ended: list[tuple[int, int]] = []
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended, False
+        if pid == 0:
+            return ended, True
+        ended.append((pid, status))
