@@ -83,10 +83,6 @@ def _open_files(program: Program) -> None:
     append = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     files = ((0, b"/dev/null", os.O_RDONLY), (1, program.stdout, append), (2, program.stderr, append))
     for target, path, flags in files:
-        (0, b"/dev/null", os.O_RDONLY),
-        (1, program.stdout, append),
-        (2, program.stderr, append),
-    ):
         try:
             opened = os.open(path, flags, 0o644)
         except OSError as error:

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable
 
 from tfmesos.supervision._frames import FrameReader, Kind, decode_ended, encode_frame
-from tfmesos.supervision.errors import SupervisorLost
+from tfmesos.supervision.errors import SupervisionError, SupervisorLost
 from tfmesos.supervision.spec import ProcessSpec, Termination
 
 _READ_SIZE = 64 << 10
@@ -87,10 +87,12 @@ class Supervised:
         return self._termination
 
     async def wait_gated(self) -> None:
-        """Until the supervisor waits at its gate; raises SupervisorLost if that cannot be."""
+        """Until the supervisor waits at its gate; raises SupervisionError if it was refused, SupervisorLost if lost."""
         await self._greeted.wait()
+        if self._refusal is not None:
+            raise SupervisionError(self._refusal)
         if self._pid is None:
-            raise SupervisorLost(self._refusal or f"the supervisor of {self.spec.id!r} was lost before it started")
+            raise SupervisorLost(f"the supervisor of {self.spec.id!r} was lost before it started")
 
     def abandon(self) -> None:
         """Close the channel, so that the supervisor ends what it has by itself."""

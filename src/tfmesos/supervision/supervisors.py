@@ -5,12 +5,16 @@ import os
 import signal
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 
 from tfmesos.supervision._frames import Kind, Program, encode_frame
 from tfmesos.supervision._server_handle import ServerHandle
 from tfmesos.supervision.errors import SupervisionError, SupervisorLost
 from tfmesos.supervision.spec import ProcessSpec
 from tfmesos.supervision.supervised import Supervised
+
+_MAX_TRIES = 3
+"""A loss may be noticed only by the launch that meets it, and again by the one after."""
 
 
 class Supervisors:
@@ -35,12 +39,10 @@ class Supervisors:
     async def launch(self, spec: ProcessSpec) -> Supervised:
         """Fork a supervisor that waits at its gate; a lost fork server is replaced. Raises SupervisionError."""
         program = encode_frame(Kind.PROGRAM, to_program(spec, has_terminal=self._has_terminal).encode())
-        try:
-            return await self._launch(spec, program)
-        except SupervisorLost:
-            if self._server is not None and self._server.is_alive:
-                raise
-            return await self._launch(spec, program)
+        for _ in range(_MAX_TRIES - 1):
+            with suppress(SupervisorLost):
+                return await self._launch(spec, program)
+        return await self._launch(spec, program)
 
     async def close(self) -> None:
         """Kill all (with each one's grace), wait until nothing is left, end the fork server. Idempotent."""
@@ -65,7 +67,7 @@ class Supervisors:
             await asyncio.get_running_loop().sock_sendall(ours, program)
             await child.wait_gated()
         except BaseException as error:
-            del self._servers[child]
+            self._servers.pop(child, None)
             child.abandon()
             if isinstance(error, OSError):
                 raise SupervisorLost(f"the supervisor of {spec.id!r} was lost: {error}") from error
@@ -101,9 +103,8 @@ def _ending(status: int) -> str:
 def to_program(spec: ProcessSpec, *, has_terminal: bool) -> Program:
     """The same in bytes; SupervisionError for what no program can be given."""
     program = Program()
-    program.executable = _bytes(
-        "executable", spec.executable if spec.executable is not None else "".join(spec.argv[:1])
-    )
+    executable = "".join(spec.argv[:1]) if spec.executable is None else spec.executable
+    program.executable = _bytes("executable", executable)
     program.argv = [_bytes("argument", argument) for argument in spec.argv]
     program.environment = _environment(spec.environment)
     program.directory = _bytes("directory", spec.directory)
