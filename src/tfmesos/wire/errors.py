@@ -1,12 +1,17 @@
 """Errors of wire.
 
 TfmesosError
+  DecodeError       bytes that are not the protobuf message they should be
   JsonError         a JSON body that is not the message it should be; the text is Mesos'
     JsonSyntaxError bytes that are no JSON
   RecordIOError     a stream that is not RecordIO, or a record above the limit
 """
 
 from tfmesos.errors import TfmesosError
+
+
+class DecodeError(TfmesosError):
+    """Bytes that are not the message they should be."""
 
 
 class JsonError(TfmesosError):
