@@ -28,7 +28,7 @@ class SchedulerClient:
         reconnect_timeout_s: float | None = None,
         random: Random | None = None,
     ) -> None:
-        """`connect_timeout_s`: how long the first subscription may take (None: for ever); `reconnect_timeout_s`: later ones."""
+        """How long the first (`connect_timeout_s`) and later subscriptions may take; None: for ever."""
         raise NotImplementedError
 
     @property

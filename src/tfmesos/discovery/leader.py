@@ -13,7 +13,7 @@ EMBEDDED_AGENT_SOCKET = "agent.sock"
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The leading master: where its HTTP server listens, and its libprocess name (None where it has no IPv4 address)."""
+    """The leading master: where its HTTP server listens, and its libprocess name (None without an IPv4 address)."""
 
     address: Address
     pid: Pid | None

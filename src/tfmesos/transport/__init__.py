@@ -4,19 +4,22 @@ address.py      where a peer listens
 errors.py       what can go wrong
 backoff.py      when to try again
 connection.py   one HTTP/1.1 connection of a client, pipelined
+exchange.py     one request and its answer
 pid.py          libprocess' names for processes
 message.py      one libprocess message as bytes, and back
+parser.py       reads libprocess messages from a connection
+peer.py         the outgoing connection to one libprocess address
 node.py         sends libprocess messages, watches links
 server.py       the HTTP server (aiohttp; imported on first use only: programs of the command line do not need it)
 front.py        what stands before aiohttp in the server: receives libprocess messages
-reply.py        answers of the server
+answers.py      answers of the server
 """
 
 from typing import TYPE_CHECKING, Any
 
 from tfmesos.transport.address import Address, TcpAddress, UnixAddress
 from tfmesos.transport.backoff import Backoff
-from tfmesos.transport.connection import HttpConnection, HttpResponse, HttpStream
+from tfmesos.transport.connection import HttpConnection
 from tfmesos.transport.errors import (
     BindError,
     ConnectError,
@@ -25,12 +28,13 @@ from tfmesos.transport.errors import (
     ResponseTooLarge,
     TransportError,
 )
+from tfmesos.transport.exchange import HttpResponse, HttpStream
 from tfmesos.transport.message import LibprocessMessage
 from tfmesos.transport.node import LibprocessNode
 from tfmesos.transport.pid import NO_PID, Pid
 
 if TYPE_CHECKING:
-    from tfmesos.transport.reply import StreamReply, accepted, message_of, reply
+    from tfmesos.transport.answers import StreamReply, accepted, message_of, reply
     from tfmesos.transport.server import HttpServer
 
 __all__ = [
@@ -60,10 +64,10 @@ __all__ = [
 
 _LAZY = {
     "HttpServer": "server",
-    "StreamReply": "reply",
-    "accepted": "reply",
-    "message_of": "reply",
-    "reply": "reply",
+    "StreamReply": "answers",
+    "accepted": "answers",
+    "message_of": "answers",
+    "reply": "answers",
 }
 
 

@@ -4,7 +4,10 @@ from random import Random
 
 
 class Backoff:
-    """Delays for repeated tries: each uniform in [bound/2, bound]; the bound starts at `initial_s` and doubles up to `max_s`."""
+    """Delays for repeated tries: each uniform in [bound/2, bound].
+
+    The bound starts at `initial_s` and doubles with each try up to `max_s`.
+    """
 
     def __init__(self, initial_s: float, max_s: float, random: Random) -> None:
         self._initial_s = initial_s

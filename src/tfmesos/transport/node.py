@@ -1,9 +1,14 @@
-"""Sends libprocess messages and watches links (Mesos 1.11: spec of libprocess, sections 2 and 2.1)."""
+"""Sends libprocess messages and watches links (Mesos 1.11: libprocess' socket manager)."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
-from tfmesos.transport.address import Address
+from tfmesos.transport.address import Address, TcpAddress
+from tfmesos.transport.message import encode_message
+from tfmesos.transport.peer import Peer
 from tfmesos.transport.pid import Pid
+
+_CLOSE_GRACE_S = 1.0
 
 
 class LibprocessNode:
@@ -17,6 +22,8 @@ class LibprocessNode:
         self._host = host
         self._port = port
         self._routes = dict(routes or {})
+        self._peers: dict[tuple[str, int], Peer] = {}
+        self._is_closed = False
 
     def pid(self, id: str) -> Pid:
         """The full name of a process of ours."""
@@ -25,17 +32,35 @@ class LibprocessNode:
     def send(self, to: Pid, from_id: str, name: str, body: bytes) -> None:
         """Send at most once, never waiting: in order per destination, over the link if there is one, else over a
         temporary connection. What cannot be delivered is dropped (and logged at DEBUG)."""
-        raise NotImplementedError
+        if to and not self._is_closed:
+            self._peer(to).send(encode_message(to.id, self.pid(from_id), name, body))
 
     def link(self, to: Pid, on_exited: Callable[[Pid], None], *, reconnect: bool = False) -> None:
         """Keep a connection to `to`'s address and call `on_exited(to)` once, from the event loop, when it ends or
         cannot be made; the link is forgotten then. `reconnect` drops a connection that is there first, silently."""
-        raise NotImplementedError
+        if to and not self._is_closed:
+            self._peer(to).link(to, on_exited, reconnect=reconnect)
 
     def unlink(self, to: Pid) -> None:
         """Forget all links to `to`; nobody is told."""
-        raise NotImplementedError
+        peer = self._peers.get((to.host, to.port))
+        if peer is not None:
+            peer.unlink(to)
 
     async def close(self) -> None:
         """Close all connections; nobody is told. What was sent before is still written if the peer takes it soon."""
-        raise NotImplementedError
+        self._is_closed = True
+        for peer in list(self._peers.values()):
+            peer.finish()
+        if self._peers:
+            await asyncio.wait([asyncio.ensure_future(p.gone) for p in self._peers.values()], timeout=_CLOSE_GRACE_S)
+        for peer in list(self._peers.values()):
+            await peer.abort()
+
+    def _peer(self, to: Pid) -> Peer:
+        key = (to.host, to.port)
+        peer = self._peers.get(key)
+        if peer is None:
+            address = self._routes.get(key) or TcpAddress(to.host, to.port)
+            peer = self._peers[key] = Peer(address, on_idle=lambda: self._peers.pop(key, None))
+        return peer

@@ -1,0 +1,138 @@
+"""Answers of the server."""
+
+import asyncio
+import gzip
+from collections.abc import Mapping
+
+from aiohttp import HttpVersion11, web
+
+from tfmesos.transport.message import LibprocessMessage, recognise
+
+_GZIP_FROM = 1024
+
+
+def reply(
+    status: int,
+    body: bytes | str = b"",
+    content_type: str = "text/plain",
+    headers: Mapping[str, str] | None = None,
+    *,
+    request: web.BaseRequest | None = None,
+) -> web.Response:
+    """A complete answer.
+
+    With `request` given, a body of 1024 bytes or more is sent as gzip if the client takes that (as libprocess does).
+    """
+    data = body.encode() if isinstance(body, str) else body
+    fields = {"Content-Type": content_type, **(headers or {})}
+    if request is not None and len(data) >= _GZIP_FROM and _takes_gzip(request.headers.get("Accept-Encoding", "")):
+        data = gzip.compress(data, compresslevel=6, mtime=0)
+        fields["Content-Encoding"] = "gzip"
+    return web.Response(status=status, body=data, headers=fields)
+
+
+def _takes_gzip(accepted_codings: str) -> bool:
+    for coding in accepted_codings.lower().split(","):
+        name, _, weight = coding.replace(" ", "").partition(";")
+        if name in ("gzip", "*"):
+            return weight not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+def message_of(request: web.BaseRequest) -> LibprocessMessage | None:
+    """What message a request is (its body still to be read), None for any other request."""
+    return recognise(
+        request.method,
+        request.rel_url.raw_path,
+        request.headers.get("Libprocess-From"),
+        request.headers.get("User-Agent"),
+    )
+
+
+def accepted() -> web.Response:
+    """202: the answer to a libprocess message and to most calls."""
+    return web.Response(status=202)
+
+
+class StreamReply:
+    """A chunked answer that is fed from elsewhere (a master's event stream).
+
+    stream = StreamReply("application/x-protobuf", {"Mesos-Stream-Id": …})
+    try:
+        return await stream.serve(request)      # returns after `end()`; cancelled when the client goes away
+    finally:
+        …                                       # the subscriber is gone
+    """
+
+    def __init__(
+        self,
+        content_type: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        status: int = 200,
+        limit: int = 64 * 1024 * 1024,
+    ) -> None:
+        self._status = status
+        self._headers = {"Content-Type": content_type, **(headers or {})}
+        self._limit = limit
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
+        self._wake = asyncio.Event()
+        self._ended = False
+        self._closed = False
+        self._transport: asyncio.Transport | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more can be sent: ended, the client is gone, or it was too slow."""
+        return self._ended or self._closed
+
+    def send(self, data: bytes) -> None:
+        """Add to the answer, never waiting; dropped when closed. Who leaves `limit` bytes unread is cut off."""
+        if self.is_closed:
+            return
+        self._waiting.append(data)
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes > self._limit:
+            self._cut_off()
+        self._wake.set()
+
+    def end(self) -> None:
+        """Finish with the last chunk; the TCP connection stays open (Mesos 1.11: "stream closed" means this)."""
+        self._ended = True
+        self._wake.set()
+
+    async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Write what is sent until the end."""
+        response = web.StreamResponse(status=self._status, headers=self._headers)
+        if request.version >= HttpVersion11:
+            response.enable_chunked_encoding()
+        self._transport = request.transport
+        try:
+            await response.prepare(request)
+            await self._write(response)
+        finally:
+            self._closed = True
+            self._waiting.clear()
+        return response
+
+    async def _write(self, response: web.StreamResponse) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            if self._closed:
+                raise ConnectionResetError("the client was cut off: it did not read its events")
+            if self._waiting:
+                data = b"".join(self._waiting)
+                self._waiting.clear()
+                self._waiting_bytes = 0
+                await response.write(data)
+                self._wake.set()
+            elif self._ended:
+                return
+
+    def _cut_off(self) -> None:
+        self._closed = True
+        self._waiting.clear()
+        if self._transport is not None:
+            self._transport.abort()
