@@ -32,5 +32,5 @@ def print_table(rows: Sequence[Row]) -> None:
         verdict = "met" if row.ratio <= row.goal else "missed"
         print(
             f"| {row.measure} | {row.ours:.4g} {row.unit} | {row.reference_name} | {row.reference:.4g} {row.unit} "
-            f"| {row.ratio:.2f} | ≤ {row.goal:.2f} | {verdict} |"
+            f"| {row.ratio:.3g} | ≤ {row.goal:g} | {verdict} |"
         )
