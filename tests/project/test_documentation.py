@@ -13,8 +13,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
-    [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md"), *ROOT.glob("examples/**/*.md")]
-)
 PROGRAMS = ("tfrun", "mesos-master", "mesos-agent", "mesos-execute")
 
 
