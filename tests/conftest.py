@@ -1,12 +1,24 @@
-"""What every test shares: in continuous integration a skip is an error.
+"""What every test shares: in continuous integration a skip is an error; a stock Apache Mesos master.
 
 Elsewhere a test whose package, tool or privilege is missing skips with the reason.
 """
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
-from collections.abc import Generator
+import platform
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Generator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,3 +44,117 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _refuse_skip(report)
     return report
+
+
+STOCK_SCRIPT = Path(__file__).parent / "stock_mesos" / "stock_master.py"
+STOCK_LIBRARIES = ("libsvn_delta-1.so.1", "libapr-1.so.0", "libsasl2.so.2")
+
+
+class StockMaster:
+    """A running stock Apache Mesos 1.11.0 master on loopback."""
+
+    def __init__(self, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.port = port
+        self.process = process
+        self.log = log
+
+    @property
+    def address(self) -> str:
+        """What `--master` takes."""
+        return f"127.0.0.1:{self.port}"
+
+    def get(self, path: str) -> Any:
+        """The JSON of an endpoint."""
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
+            return json.load(answer)
+
+    def stop(self) -> None:
+        """Kill it and wait; may be called again."""
+        self.process.kill()
+        self.process.wait()
+
+
+StartStockMaster = Callable[..., StockMaster]
+
+
+def _missing_for_stock() -> str | None:
+    if platform.machine() != "x86_64":
+        return "the stock Apache Mesos master is a binary for x86-64"
+    for program in ("gcc", "g++"):
+        if shutil.which(program) is None:
+            return f"the stock Apache Mesos master needs {program}"
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    for library in STOCK_LIBRARIES:
+        if library not in known:
+            return f"the stock Apache Mesos master needs {library} (packages libsvn1 libapr1 libsasl2-2)"
+    return None
+
+
+def _free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def _launch_stock(directory: Path, port: int, environment: Mapping[str, str]) -> StockMaster:
+    log = directory / "log"
+    command = [sys.executable, str(STOCK_SCRIPT), f"--port={port}", f"--work-dir={directory / 'work'}"]
+    for name, value in environment.items():
+        command += ["--env", f"{name}={value}"]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, preexec_fn=_die_with_parent
+        )
+    return StockMaster(port, process, log)
+
+
+def _wait_elected(master: StockMaster) -> None:
+    """The first preparation may take half a minute, a start takes a second."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if master.process.poll() is not None:
+            lines = master.log.read_text(errors="replace").splitlines() or ["no output"]
+            pytest.skip(f"the stock Apache Mesos master does not start: {lines[-1]}")
+        try:
+            if master.get("/master/state")["leader"]:
+                return
+        except (OSError, ValueError, KeyError):
+            time.sleep(0.05)
+    master.stop()
+    pytest.skip("the stock Apache Mesos master does not answer within 120 s")
+
+
+def _start_stock(directory: Path, environment: Mapping[str, str], port: int | None) -> StockMaster:
+    missing = _missing_for_stock()
+    if missing is not None:
+        pytest.skip(missing)
+    master = _launch_stock(directory, port or _free_port(), environment)
+    _wait_elected(master)
+    return master
+
+
+@pytest.fixture(scope="session")
+def stock_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockMaster]:
+    """One stock master for all tests that can share it."""
+    master = _start_stock(tmp_path_factory.mktemp("stock-master"), {}, None)
+    yield master
+    master.stop()
+
+
+@pytest.fixture
+def start_stock_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartStockMaster]:
+    """Starts stock masters of the test's own: `start_stock_master(MESOS_AGENT_PING_TIMEOUT="1secs", port=…)`."""
+    started: list[StockMaster] = []
+
+    def start(*, port: int | None = None, **environment: str) -> StockMaster:
+        master = _start_stock(tmp_path_factory.mktemp("stock-master"), environment, port)
+        started.append(master)
+        return master
+
+    yield start
+    for master in started:
+        master.stop()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gzip
+import os
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -43,7 +44,7 @@ class Echo:
                 return reply(200, "x" * 2000, request=request)
             case "/endless":
                 try:
-                    return await asyncio.get_running_loop().create_future()
+                    await asyncio.get_running_loop().create_future()
                 except asyncio.CancelledError:
                     self.cancelled.set()
                     raise
@@ -78,15 +79,15 @@ async def raw(server: HttpServer) -> tuple[asyncio.StreamReader, asyncio.StreamW
 
 @pytest.mark.parametrize("with_messages", [False, True])
 async def test_request_and_answer_of_any_size(with_messages: bool) -> None:
-    async with serving(Echo(), [] if with_messages else None) as server:
-        async with await HttpConnection.open(server.address) as connection:
-            for body in (b"", b"short", b"\0\xff" * 3_000_000):
-                answer = await connection.request("POST", "/echo", {"Accept": "*/*"}, body)
-                assert (answer.status, answer.reason, answer.body) == (200, "OK", body)
-                assert answer.headers["x-method"] == "POST"
-            assert (await connection.request("GET", "/nowhere")).status == 404
-            assert connection.local_host == "127.0.0.1"
-            assert not connection.is_closed
+    messages: list[LibprocessMessage] | None = [] if with_messages else None
+    async with serving(Echo(), messages) as server, await HttpConnection.open(server.address) as connection:
+        for body in (b"", b"short", b"\0\xff" * 3_000_000):
+            answer = await connection.request("POST", "/echo", {"Accept": "*/*"}, body)
+            assert (answer.status, answer.reason, answer.body) == (200, "OK", body)
+            assert answer.headers["x-method"] == "POST"
+        assert (await connection.request("GET", "/nowhere")).status == 404
+        assert connection.local_host == "127.0.0.1"
+        assert not connection.is_closed
 
 
 async def test_pipelined_answers_come_in_order_and_a_cancelled_caller_disturbs_nobody() -> None:
@@ -106,7 +107,7 @@ async def test_unix_socket(tmp_path: Path) -> None:
     async with await HttpConnection.open(address) as connection:
         assert (await connection.request("POST", "/echo", body=b"over a file")).body == b"over a file"
     await server.close()
-    assert list(tmp_path.iterdir()) == []
+    assert not os.listdir(tmp_path)
     with pytest.raises(ConnectError, match=r"cannot connect to unix:///.*master.sock: no such file or directory"):
         await HttpConnection.open(address)
 
@@ -127,14 +128,12 @@ async def test_nobody_listening_is_a_connect_error() -> None:
             await HttpConnection.open(address)
 
 
-@pytest.mark.parametrize("bytes_", [b"\0\1\2 no http\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"POST /" * 20_000])
+@pytest.mark.parametrize("data", [b"\0\1\2 no http\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"POST /" * 20_000])
 @pytest.mark.parametrize("with_messages", [False, True])
-async def test_bytes_that_are_no_http_close_the_connection_without_an_answer(
-    bytes_: bytes, with_messages: bool
-) -> None:
+async def test_bytes_that_are_no_http_close_the_connection_without_an_answer(data: bytes, with_messages: bool) -> None:
     async with serving(Echo(), [] if with_messages else None) as server:
         reader, writer = await raw(server)
-        writer.write(bytes_)
+        writer.write(data)
         with contextlib.suppress(ConnectionResetError):
             assert await reader.read() == b""
         writer.close()
@@ -241,8 +240,9 @@ async def test_messages_of_a_sender_that_closes_at_once_all_arrive() -> None:
         writer.write(PING * 100)
         writer.close()
         await writer.wait_closed()
-        while len(messages) < 100:
-            await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            while len(messages) < 100:  # noqa: ASYNC110  # the receiver is synchronous
+                await asyncio.sleep(0)
     assert messages == [LibprocessMessage("master", "ping", Pid("a", "127.0.0.1", 1), b"hi")] * 100
 
 
