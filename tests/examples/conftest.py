@@ -115,11 +115,11 @@ RunExample = Callable[..., str]
 @pytest.fixture
 def run_example(request: pytest.FixtureRequest) -> RunExample:
     """Runs a command from the project's root; returns what it printed. No process of it may be left."""
-    mark = f"TFMESOS_TEST_MARK={request.node.name}-{os.getpid()}"
+    mark = f"EXAMPLE_TEST_MARK={request.node.name}-{os.getpid()}"
 
     def run(*command: str, master: str | None = None) -> str:
         environment = {**clean_environment(), **({"MESOS_MASTER": master} if master else {})}
-        environment["TFMESOS_TEST_MARK"] = mark.partition("=")[2]
+        environment["EXAMPLE_TEST_MARK"] = mark.partition("=")[2]
         done = subprocess.run(
             command,
             cwd=ROOT,
