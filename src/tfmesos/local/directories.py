@@ -32,7 +32,7 @@ _YOUNG_S = 60.0
 
 _SOCKET_PATH_LIMIT = 107
 """Bytes of a unix socket's path (unix(7): sun_path has 108 with the closing NUL)."""
-_LONGEST_NAME = len("/run/master.sock")
+_LONGEST_NAME = len("/master.sock")
 
 
 def runs_dir(environ: Mapping[str, str]) -> Path:

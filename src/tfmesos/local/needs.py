@@ -35,7 +35,7 @@ def check_needs(needs: LocalNeeds, *, image: str | None, volumes: Iterable[tuple
     for host_path, container_path in volumes:
         if host_path != container_path:
             raise LocalRefusal(
-                f"volume '{host_path}:{container_path}' must have the same path twice: the embedded cluster mounts nothing"
+                f"volume '{host_path}:{container_path}' must name one path twice: the embedded cluster mounts nothing"
             )
         if not os.path.exists(host_path):
             raise LocalRefusal(f"volume '{host_path}' does not exist on this machine")

@@ -95,7 +95,6 @@ def _agent_flags(handover: Handover, resources: str) -> AgentFlags:
         port=_AGENT_PORT,
         hostname=_HOST,
         work_dir=f"{handover.work_dir}/agent",
-        runtime_dir=f"{handover.runtime_dir}/run",
         resources=resources,
         switch_user=False,
         registration_backoff_factor=0.0,

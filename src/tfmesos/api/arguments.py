@@ -1,0 +1,106 @@
+"""The arguments of `cluster()`, with the names and forms of TFMesos 0.0.10, as the launcher's options."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tfmesos.launcher import (
+    Containerizer,
+    ContainerOptions,
+    ExtraConfig,
+    Job,
+    JobSpecError,
+    RunOptions,
+    Volume,
+    jobs_from,
+)
+
+__all__ = ["ClusterArguments", "Jobs", "Volumes", "build_container", "check_name"]
+
+Jobs = Job | Mapping[str, object] | Iterable[Job | Mapping[str, object]]
+Volumes = Mapping[str, str] | Iterable[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterArguments:
+    """What the caller gave, as given."""
+
+    jobs: Jobs
+    role: str | None = None
+    name: str | None = None
+    quiet: bool = False
+    volumes: Volumes | None = None
+    containerizer_type: str | None = None
+    force_pull_image: bool = False
+    protocol: str = "grpc"
+    env: Mapping[str, str] | None = None
+    extra_config: Mapping[str, object] | None = None
+    image: str | None = None
+    time_limit_s: float | None = None
+    fail_fast: bool = False
+
+    def to_options(self) -> RunOptions:
+        """Checked. Raises JobSpecError."""
+        if self.protocol != "grpc":
+            raise JobSpecError(f"the protocol {self.protocol!r} is not one of today's TensorFlow: grpc is allowed")
+        return RunOptions(
+            jobs=jobs_from(self.jobs),
+            framework_name=check_name(self.name if self.name is not None else _default_name()),
+            role=check_name(self.role or "*"),
+            container=build_container(
+                self.containerizer_type, self.image, _volumes(self.volumes), force_pull=self.force_pull_image
+            ),
+            environment=tuple(_environment(self.env)),
+            inherited=dict(os.environb),
+            directory=os.getcwd(),
+            extra_config=ExtraConfig.from_mapping(self.extra_config or {}),
+            quiet=self.quiet,
+            fail_fast=self.fail_fast,
+            time_limit_s=self.time_limit_s,
+            protocol=self.protocol,
+        )
+
+
+def build_container(
+    containerizer_type: str | None, image: str | None, volumes: Iterable[Volume], *, force_pull: bool
+) -> ContainerOptions:
+    """What tasks run in; without `image`, DOCKER_IMAGE counts. Raises JobSpecError."""
+    kind = (containerizer_type or Containerizer.MESOS).upper()
+    if kind not in Containerizer.__members__:
+        raise JobSpecError(f"the containerizer {containerizer_type!r} does not exist: MESOS and DOCKER are allowed")
+    image = image or os.environ.get("DOCKER_IMAGE") or None
+    if kind == Containerizer.DOCKER and image is None:
+        raise JobSpecError("the DOCKER containerizer needs an image: give --image (image=), or set DOCKER_IMAGE")
+    return ContainerOptions(type=Containerizer(kind), image=image, volumes=tuple(volumes), force_pull=force_pull)
+
+
+def check_name(name: str) -> str:
+    """A framework's name or role that Mesos and a terminal can show. Raises JobSpecError."""
+    if not isinstance(name, str) or not name:
+        raise JobSpecError(f"a name is a text that is not empty, not {name!r}")
+    if any(ord(char) < 32 or ord(char) == 127 for char in name):
+        raise JobSpecError(f"the name {name!r} holds control characters")
+    return name
+
+
+def _volumes(volumes: Volumes | None) -> list[Volume]:
+    """A mapping from the machine's path to the container's, as in 0.0.10, or texts `SRC[:DST[:ro|rw]]`."""
+    if isinstance(volumes, Mapping):
+        return [Volume.parse(f"{source}:{target}") for source, target in volumes.items()]
+    if isinstance(volumes, str):
+        raise JobSpecError(f"volumes are a list of texts or a dict, not the text {volumes!r}")
+    return [Volume.parse(text) for text in volumes or ()]
+
+
+def _environment(env: Mapping[str, str] | None) -> Iterable[tuple[str, str]]:
+    for name, value in (env or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise JobSpecError(f"env maps texts to texts, not {name!r} to {value!r}")
+        yield name, value
+
+
+def _default_name() -> str:
+    program = os.path.basename(sys.argv[0]) if sys.argv and sys.argv[0] else "python"
+    printable = "".join(char if ord(char) >= 32 and ord(char) != 127 else "?" for char in program)
+    return f"[tfmesos] {printable.encode(errors='replace').decode()}"

@@ -1,0 +1,144 @@
+"""One job and, where there is no other, the embedded cluster beneath it."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from tfmesos.discovery import Detector, build_detector
+from tfmesos.launcher import JobFailed, JobRun, Outcome, RunOptions, TextSink
+from tfmesos.local import LocalCluster, LocalNeeds, check_needs
+
+__all__ = ["HostedRun"]
+
+T = TypeVar("T")
+
+_SPARE_PORTS = 8
+"""A gang that finds a port taken is tried again with others."""
+
+_ABANDON_S = 5.0
+
+
+class HostedRun:
+    """A job from its start to its end, on a master or, without one, on a cluster of its own. All in one event loop.
+
+    An async context manager: when the block is left, the job and the embedded cluster are gone.
+    When the embedded cluster dies, everything that waits raises JobFailed, which names it and its log.
+    """
+
+    def __init__(self, options: RunOptions, master: str | None, *, output: TextSink) -> None:
+        """Check; start nothing. Raises JobSpecError, LocalRefusal, MasterAddressError."""
+        self._options = replace(options, embedded=master is None)
+        self._output = output
+        self._detector: Detector | None = build_detector(master) if master is not None else None
+        self._needs = _needs(self._options)
+        if master is None:
+            _check(self._options, self._needs)
+        self._local: LocalCluster | None = None
+        self._death: asyncio.Task[JobFailed] | None = None
+        self._run: JobRun | None = None
+        self._stopped: tuple[int, str] | None = None
+        self._starting: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "HostedRun":
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    @property
+    def run(self) -> JobRun:
+        """The job, once started."""
+        assert self._run is not None
+        return self._run
+
+    async def start(self, environ: Mapping[str, str] = os.environ) -> None:
+        """Return when every task runs. Raises what JobRun.start and LocalCluster.start raise."""
+        self._starting = asyncio.create_task(self._start(environ))
+        try:
+            await self._starting
+        except asyncio.CancelledError:
+            if self._stopped is None:
+                raise
+            exit_status, text = self._stopped
+            raise JobFailed(text, exit_status=exit_status) from None
+
+    async def wait_finished(self) -> Outcome:
+        """Wait for the end of the job."""
+        return await self._unless_dead(self.run.wait_finished())
+
+    async def wait_listening(self) -> None:
+        """Wait until the servers of tasks without a command accept connections."""
+        await self._unless_dead(self.run.wait_listening())
+
+    async def stop(self, *, exit_status: int, text: str, at_once: bool = False) -> None:
+        """End the job, with this status unless it is decided already; called as it starts, `start` raises JobFailed."""
+        self._stopped = self._stopped or (exit_status, text)
+        if self._run is not None:
+            with contextlib.suppress(JobFailed):
+                await self._unless_dead(self._run.stop(exit_status=exit_status, text=text, at_once=at_once))
+        elif self._starting is not None:
+            self._starting.cancel()
+
+    async def close(self) -> None:
+        """End everything. Idempotent."""
+        try:
+            if self._run is not None and self._run.outcome is None:
+                await self.stop(exit_status=0, text="")
+        finally:
+            if self._death is not None:
+                self._death.cancel()
+            if self._local is not None:
+                await self._local.close()
+            if self._detector is not None:
+                await self._detector.close()
+
+    async def _start(self, environ: Mapping[str, str]) -> None:
+        if self._detector is None:
+            self._detector = await self._start_local(environ)
+        self._run = JobRun(self._options, self._detector, output=self._output)
+        await self._unless_dead(self._run.start())
+
+    async def _start_local(self, environ: Mapping[str, str]) -> Detector:
+        self._local = LocalCluster(self._needs, environ)
+        await self._local.wait_ready()
+        if self._local.note:
+            self._output.write_note(self._local.note)
+        self._death = asyncio.create_task(_wait_death(self._local))
+        return build_detector(self._local.master)
+
+    async def _unless_dead(self, work: Coroutine[Any, Any, T]) -> T:
+        """The work's result; raises when the embedded cluster dies before, as then nothing else would ever come."""
+        if self._death is None:
+            return await work
+        working = asyncio.create_task(work)
+        try:
+            await asyncio.wait({working, self._death}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not working.done():
+                working.cancel()
+                await asyncio.wait({working}, timeout=_ABANDON_S)
+        if working.cancelled() or not working.done():
+            raise self._death.result()
+        return working.result()
+
+
+async def _wait_death(local: LocalCluster) -> JobFailed:
+    return JobFailed(str(await local.wait_died()), exit_status=1)
+
+
+def _needs(options: RunOptions) -> LocalNeeds:
+    counted = [(job, len(job.indices)) for job in options.jobs]
+    return LocalNeeds(
+        cpus=sum(job.cpus * count for job, count in counted),
+        mem_mb=sum(job.mem * count for job, count in counted),
+        gpus=sum(job.gpus * count for job, count in counted),
+        ports=sum(count for _, count in counted) + _SPARE_PORTS,
+    )
+
+
+def _check(options: RunOptions, needs: LocalNeeds) -> None:
+    volumes = [(volume.source, volume.target) for volume in options.container.volumes]
+    check_needs(needs, image=options.container.image, volumes=volumes)
