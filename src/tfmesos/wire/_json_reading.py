@@ -1,10 +1,10 @@
 """JSON to messages with Mesos' leniency and texts (Mesos 1.11: stout's protobuf::parse)."""
 
 import base64
-import binascii
 import functools
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -23,6 +23,7 @@ _INTEGER_BITS = {
     FieldDescriptor.TYPE_INT64: (64, True),
     FieldDescriptor.TYPE_UINT64: (64, False),
 }
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 _DOUBLES = (FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT)
 
 
@@ -161,11 +162,13 @@ def _read_text(field: FieldDescriptor, value: Any) -> str:
 
 
 def _read_bytes(field: FieldDescriptor, value: Any) -> bytes:
-    text = _read_text(field, value)
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise JsonError(f"Failed to base64 decode bytes field '{field.name}': {error}") from error
+    digits = _read_text(field, value).partition("=")[0]
+    wrong = _NOT_BASE64.search(digits)
+    if wrong is not None:
+        raise JsonError(f"Failed to base64 decode bytes field '{field.name}': Invalid character '{wrong[0]}'")
+    if len(digits) % 4 == 1:
+        raise JsonError(f"Failed to base64 decode bytes field '{field.name}': Missing characters")
+    return base64.b64decode(digits + "=" * (-len(digits) % 4))
 
 
 def _read_enum(field: FieldDescriptor, value: Any) -> Any:

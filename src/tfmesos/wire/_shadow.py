@@ -1,5 +1,7 @@
 """The same messages once more, holding text and messages only, in proto3, whose parser checks UTF-8 at full speed."""
 
+from typing import cast
+
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -26,7 +28,7 @@ class Shadow:
     def has_clean_text(self, cls: type[Message], data: bytes) -> bool:
         """Whether every text in `data`, a serialized `cls`, is UTF-8."""
         if cls not in self._classes:
-            self._classes[cls] = self._build(cls.DESCRIPTOR)
+            self._classes[cls] = self._build(cast(Descriptor, cls.DESCRIPTOR))
         try:
             self._classes[cls].FromString(data)
         except (DecodeError, UnicodeDecodeError):

@@ -1,8 +1,8 @@
 """Bytes received from others to messages whose text fields are text.
 
-proto2 does not check text, and protobuf for Python (4.25 to 7, upb) hands out a text field that is not UTF-8 as `bytes`,
-which would fail far from here. So such text is mended: what is not UTF-8 becomes U+FFFD; a map's entry with such a key
-goes (protobuf cannot reach it).
+proto2 does not check text, and protobuf for Python (4.25 to 7, upb) hands out a text field that is not UTF-8 as
+`bytes`, which would fail far from here. So such text is mended: what is not UTF-8 becomes U+FFFD; an entry of a map
+with such a key goes (protobuf cannot reach it).
 """
 
 import functools
