@@ -1,0 +1,148 @@
+"""`tfrun` put together: options to a run, signals to its end, its outcome to an exit status."""
+
+import asyncio
+import logging
+import os
+import signal
+
+from tfmesos.api import HostedRun, build_container, check_name, find_master
+from tfmesos.cli.run.grammar import UsageError
+from tfmesos.cli.run.options import TfrunOptions
+from tfmesos.cli.run.terminal import Terminal
+from tfmesos.launcher import ExtraConfig, Job, JobFailed, Outcome, RunOptions, Volume, jobs_from, plan
+
+__all__ = ["build_options", "dry_run", "run"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NAME_LENGTH = 100
+
+
+def run(options: TfrunOptions) -> int:
+    """Run the job; its exit status. Raises TfmesosError when it was not even started."""
+    level = logging.INFO if options.verbose else logging.ERROR
+    logging.basicConfig(level=level, format="tfrun: %(message)s")
+    return asyncio.run(_run(build_options(options), find_master(options.master, os.environ)))
+
+
+def dry_run(options: TfrunOptions) -> str:
+    """What would be run. Raises JobSpecError."""
+    return "\n".join(task.to_text() for task in plan(build_options(options)))
+
+
+def build_options(options: TfrunOptions) -> RunOptions:
+    """The launcher's options. Raises JobSpecError."""
+    return RunOptions(
+        jobs=_jobs(options),
+        framework_name=check_name(options.name) if options.name is not None else _default_name(options.command),
+        role=check_name(options.role if options.role is not None else "*"),
+        container=build_container(
+            options.containerizer_type,
+            options.image,
+            [Volume.parse(text) for text in options.volume],
+            force_pull=options.force_pull_image,
+        ),
+        environment=options.env,
+        inherited=dict(os.environb),
+        directory=_directory(),
+        placeholders=not options.no_placeholders,
+        extra_config=ExtraConfig.read(options.extra_config) if options.extra_config is not None else ExtraConfig(),
+        log_tasks=_log_tasks(options.worker_logs),
+        fail_fast=options.fail_fast,
+        time_limit_s=options.time_limit_s,
+        embedded=find_master(options.master, os.environ) is None,
+        local_worker=options.local_worker,
+    )
+
+
+async def _run(options: RunOptions, master: str | None) -> int:
+    ending = _Ending()
+    output = Terminal(ending.on_closed)
+    hosted = HostedRun(options, master, output=output)
+    ending.follow(hosted, output)
+    async with hosted:
+        outcome = await _outcome(hosted)
+        await ending.wait()
+    if outcome.text:
+        await output.print_text(outcome.text)
+    await output.flush()
+    return outcome.exit_status
+
+
+async def _outcome(hosted: HostedRun) -> Outcome:
+    try:
+        await hosted.start()
+        return await hosted.wait_finished()
+    except JobFailed as error:
+        return Outcome(exit_status=error.exit_status, text=str(error), failure=error.failure)
+
+
+class _Ending:
+    """Signals, and an output that nobody reads: the first ends the job, the second at once, a third this process."""
+
+    def __init__(self) -> None:
+        self._hosted: HostedRun | None = None
+        self._output: Terminal | None = None
+        self._count = 0
+        self._stops: set[asyncio.Task[None]] = set()
+
+    def follow(self, hosted: HostedRun, output: Terminal) -> None:
+        """From now on end this run. A signal that is ignored (nohup, a shell's `&`) stays so."""
+        self._hosted, self._output = hosted, output
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, self._on_signal, number)
+
+    def on_closed(self) -> None:
+        """Nobody reads standard output: end as a program does that does not ignore SIGPIPE."""
+        if not self._count:
+            self._end(signal.SIGPIPE, "nobody reads the output any more")
+
+    async def wait(self) -> None:
+        """Wait until every stop under way is done."""
+        if self._stops:
+            await asyncio.wait(self._stops)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if self._count == 0 and self._output is not None:
+            self._output.write_note(f"{number.name}: ending the tasks; once more ends them at once")
+        self._end(number, f"ended by {number.name}")
+
+    def _end(self, number: signal.Signals, text: str) -> None:
+        self._count += 1
+        status = 128 + number
+        if self._count > 2 or self._hosted is None:
+            os._exit(status)
+        stop = asyncio.create_task(self._hosted.stop(exit_status=status, text=text, at_once=self._count > 1))
+        self._stops.add(stop)
+
+
+def _jobs(options: TfrunOptions) -> tuple[Job, ...]:
+    command = list(options.command)
+    return jobs_from(
+        [
+            Job("ps", options.nserver, options.server_cpus, options.server_mem, options.server_gpus, command),
+            Job("worker", options.nworker, options.worker_cpus, options.worker_mem, options.worker_gpus, command),
+        ]
+    )
+
+
+def _log_tasks(ids: tuple[int, ...] | None) -> frozenset[tuple[str, int]] | None:
+    return None if ids is None else frozenset(("worker", index) for index in ids)
+
+
+def _directory() -> str:
+    try:
+        directory = os.getcwd()
+        directory.encode()
+    except FileNotFoundError:
+        raise UsageError("the current directory does not exist any more: tasks cannot start in it") from None
+    except UnicodeEncodeError:
+        raise UsageError(f"the current directory is not UTF-8, and Mesos carries UTF-8 only: {directory!r}") from None
+    return directory
+
+
+def _default_name(command: tuple[str, ...]) -> str:
+    text = " ".join(command)
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    return f"[tfmesos] {printable}"[:_NAME_LENGTH]
