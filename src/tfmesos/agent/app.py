@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import random
+import time
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
 
+from tfmesos.agent.api import Api
+from tfmesos.agent.containerizer import CommandContainerizer
+from tfmesos.agent.errors import AgentStopped, BadAgentFlags
+from tfmesos.agent.files import SandboxFiles
 from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.identity import Identity, address_towards, advertised_pid, checked_ip, hostname_of
+from tfmesos.agent.mailbox import Mailbox
+from tfmesos.agent.member import AgentMember
+from tfmesos.agent.orders import Orders
+from tfmesos.agent.registrar import Membership
+from tfmesos.agent.resources_detection import offered_resources
+from tfmesos.agent.sandboxes import WorkDir
+from tfmesos.agent.scope import Scope
+from tfmesos.agent.state import AgentView
+from tfmesos.agent.task_runner import TaskRunner
+from tfmesos.agent.tasks import Tasks
 from tfmesos.discovery import Detector
-from tfmesos.transport import Address
+from tfmesos.resources import ResourcesError, parse_attributes
+from tfmesos.supervision import Supervisors
+from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress
+from tfmesos.wire import internal_pb2, mesos_pb2
+
+# Mesos 1.11: what a command executor keeps of its shutdown grace for reaping and for its last update.
+_SHUTDOWN_MARGIN_S = 2.0
+_log = logging.getLogger(__name__)
 
 
 class Agent:
@@ -23,20 +51,127 @@ class Agent:
         detector: Detector,
         listen: Address | None = None,
         routes: Mapping[tuple[str, int], Address] | None = None,
-    ) -> None: ...
+    ) -> None:
+        self._flags = flags
+        self._detector = detector
+        self._listen = listen
+        self._routes = routes
+        self._cleanup = AsyncExitStack()
+        self._stopped = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._address: Address | None = None
+        self._membership: Membership | None = None
 
     async def start(self) -> None:
         """Lock the work directory, listen, and begin to look for the master.
 
-        Errors: WorkDirInUse, AddressInUse, BadAgentFlags.
+        Errors: WorkDirInUse, BadAgentFlags, transport's BindError, supervision's SupervisionError.
         """
+        try:
+            await self._start()
+        except BaseException:
+            await self._cleanup.aclose()
+            raise
 
     @property
     def address(self) -> Address:
         """Where the agent listens (the real port if 0 was asked for)."""
+        assert self._address is not None, "the agent is not started"
+        return self._address
 
     async def wait_stopped(self) -> None:
         """Return when `close` was called; raise AgentStopped when the master ordered a shutdown."""
+        await self._stopped.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def unregister(self) -> None:
+        """Tell the master that this agent goes for good: it forgets the agent at once. `close` is to follow."""
+        if self._membership is not None and self._membership.is_registered:
+            message = internal_pb2.UnregisterSlaveMessage()
+            message.slave_id.value = self._membership.agent_id or ""
+            self._membership.send(message)
 
     async def close(self) -> None:
         """End all tasks, wait until nothing of them is left, stop listening, unlock. Idempotent."""
+        await self._cleanup.aclose()
+        self._stopped.set()
+
+    async def _start(self) -> None:
+        flags, cleanup = self._flags, self._cleanup
+        cleanup.push_async_callback(self._detector.close)
+        work_dir = WorkDir(Path(flags.work_dir))
+        _lock(work_dir)
+        cleanup.callback(work_dir.unlock)
+        resources = offered_resources(flags.resources, flags.default_role, work_dir.path)
+        attributes = _attributes(flags)
+
+        mailbox = Mailbox()
+        ip = await self._own_ip()
+        server = await HttpServer.start(
+            lambda request: self._api.handle(request), self._listen or TcpAddress(ip, flags.port), mailbox.receive
+        )
+        cleanup.push_async_callback(server.close)
+        self._address = server.address
+        pid = advertised_pid(flags, server.address, ip)
+        node = LibprocessNode(pid.host, pid.port, self._routes)
+        cleanup.push_async_callback(node.close)
+        identity = Identity(pid=pid, hostname=await hostname_of(flags, pid), resources=resources, attributes=attributes)
+        await self._compose(identity, work_dir, mailbox, node)
+        _log.info("agent %s on %s offers %s", identity.hostname, pid, resources)
+
+    async def _compose(self, identity: Identity, work_dir: WorkDir, mailbox: Mailbox, node: LibprocessNode) -> None:
+        flags, cleanup = self._flags, self._cleanup
+        containerizer = CommandContainerizer(flags, work_dir, Supervisors())
+        tasks = Tasks(flags.max_completed_frameworks, flags.max_completed_executors_per_framework)
+        runner = TaskRunner(tasks, containerizer, identity.pid, lambda message: membership.send(message))
+        member = AgentMember(identity, work_dir, runner, self._stop)
+        membership = Membership(node, self._detector, member, flags.registration_backoff_factor, random.Random())
+        orders = Orders(
+            membership,
+            runner,
+            max(flags.executor_shutdown_grace_period - _SHUTDOWN_MARGIN_S, 0.0),
+            member.keep_resources,
+            membership.send,
+        )
+        view = AgentView(flags=flags, identity=identity, membership=membership, tasks=tasks, start_time=time.time())
+        self._api = Api(view, SandboxFiles(work_dir.path, lambda: membership.agent_id))
+        self._membership = membership
+        membership.listen(mailbox)
+        orders.listen(mailbox)
+
+        scope = Scope(self._fail)
+        group = await scope.open()
+        cleanup.push_async_callback(scope.close)
+        cleanup.push_async_callback(runner.close)
+        cleanup.callback(membership.close)
+        await containerizer.start()
+        runner.begin(group)
+        membership.begin(group)
+
+    async def _own_ip(self) -> str:
+        """The address to listen on, or to claim where `listen` says something else."""
+        if self._flags.ip is not None:
+            return checked_ip(self._flags.ip, "ip")
+        return address_towards(await self._detector.detect(None))
+
+    def _stop(self, reason: str) -> None:
+        self._fail(AgentStopped(reason))
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
+        self._stopped.set()
+
+
+def _lock(work_dir: WorkDir) -> None:
+    try:
+        work_dir.lock()
+    except OSError as error:
+        raise BadAgentFlags(f"--work_dir: cannot use {work_dir.path}: {error.strerror}") from error
+
+
+def _attributes(flags: AgentFlags) -> list[mesos_pb2.Attribute]:
+    try:
+        return parse_attributes(flags.attributes) if flags.attributes else []
+    except ResourcesError as error:
+        raise BadAgentFlags(f"--attributes: {error}") from error

@@ -24,14 +24,6 @@ class WorkDirInUse(AgentError):
         self.work_dir = work_dir
 
 
-class AddressInUse(AgentError):
-    """Another program listens on the address that the agent shall listen on."""
-
-    def __init__(self, address: str, reason: str) -> None:
-        super().__init__(f"cannot listen on {address}: {reason}; give a free --port (0 takes any)")
-        self.address = address
-
-
 class AgentStopped(AgentError):
     """The master ordered this agent to shut down."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tfmesos.flags import FlagError, flag, format_duration, parse_duration
@@ -12,7 +12,7 @@ DEFAULT_PORT = 5051
 ISOLATION = "posix/cpu,posix/mem"
 
 
-def _one_of(*allowed: str) -> object:
+def _one_of(*allowed: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in allowed:
             raise FlagError(f"{text!r} is not supported yet; it can be {' or '.join(allowed)}")
@@ -22,7 +22,7 @@ def _one_of(*allowed: str) -> object:
 
 
 def parse_string_map(text: str) -> Mapping[str, str]:
-    """A JSON object of strings, as `--executor_environment_variables` wants it; FlagError with Mesos' text otherwise."""
+    """A JSON object of strings, as `--executor_environment_variables` wants it; else FlagError with Mesos' text."""
     try:
         value = json.loads(text)
     except ValueError as error:
@@ -46,10 +46,6 @@ class AgentFlags:
     advertise_port: int | None = flag(default=None, help="port that the master is told instead of --port")
     hostname: str | None = flag(default=None, help="name that offers carry; without it what the address resolves to")
     hostname_lookup: bool = flag(default=True, help="whether to resolve the address to a name; if not, it is the name")
-    runtime_dir: str | None = flag(
-        default=None,
-        help="folder of the running containers' records; without it /var/run/mesos for root, else WORK_DIR/run",
-    )
     resources: str | None = flag(
         default=None,
         help="what to offer, as text (cpus:4;mem:2048;ports:[31000-32000]) or JSON; what is not named is detected",

@@ -1,0 +1,48 @@
+"""The environment of a command task (Mesos 1.11: spec/executor-and-agent-api.md §2); later entries win.
+
+The agent's own environment is never passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tfmesos.agent.containerizer.protocol import ContainerPlace
+from tfmesos.agent.flags import AgentFlags
+from tfmesos.flags import format_duration
+from tfmesos.wire import mesos_pb2
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_FIXED = {"LIBPROCESS_PORT": "0", "MESOS_HTTP_COMMAND_EXECUTOR": "0"}
+# What Mesos' own agent tells executors of a checkpointing framework by default.
+_CHECKPOINTED = {"MESOS_RECOVERY_TIMEOUT": "15mins", "MESOS_SUBSCRIPTION_BACKOFF_MAX": "2secs"}
+
+
+def task_environment(
+    flags: AgentFlags, task: mesos_pb2.TaskInfo, place: ContainerPlace, directory: str
+) -> Mapping[str, str]:
+    """All variables of the task."""
+    environment = {
+        **({"LIBPROCESS_IP": flags.ip} if flags.ip else {}),
+        **(flags.executor_environment_variables or {}),
+        **_FIXED,
+        "MESOS_FRAMEWORK_ID": place.framework.id.value,
+        "MESOS_EXECUTOR_ID": place.executor_id,
+        "MESOS_DIRECTORY": directory,
+        "MESOS_SLAVE_ID": place.agent_id,
+        "MESOS_SLAVE_PID": place.agent_pid,
+        "MESOS_AGENT_ENDPOINT": place.agent_pid.partition("@")[2],
+        "MESOS_CHECKPOINT": "1" if place.framework.checkpoint else "0",
+        "MESOS_EXECUTOR_SHUTDOWN_GRACE_PERIOD": format_duration(flags.executor_shutdown_grace_period),
+        **(_CHECKPOINTED if place.framework.checkpoint else {}),
+        "MESOS_SANDBOX": directory,
+        "MESOS_ALLOCATION_ROLE": _allocation_role(task),
+    }
+    for variable in task.command.environment.variables:
+        environment[variable.name] = variable.value
+    environment.setdefault("PATH", DEFAULT_PATH)
+    return environment
+
+
+def _allocation_role(task: mesos_pb2.TaskInfo) -> str:
+    return next((item.allocation_info.role for item in task.resources if item.HasField("allocation_info")), "*")

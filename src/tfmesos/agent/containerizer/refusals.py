@@ -1,0 +1,89 @@
+"""What in a task this agent cannot serve yet: refused with a text, never ignored."""
+
+from __future__ import annotations
+
+import os
+
+from tfmesos.agent.sandboxes import id_fault
+from tfmesos.wire import mesos_pb2
+
+_Container = mesos_pb2.ContainerInfo
+
+
+def refusal(task: mesos_pb2.TaskInfo) -> str | None:
+    """Why the task cannot run here; None if it can."""
+    return (
+        id_fault("task id", task.task_id.value)
+        or _shape_fault(task)
+        or _command_fault(task.command)
+        or _resource_fault(task)
+        or (_container_fault(task.container) if task.HasField("container") else None)
+    )
+
+
+def _shape_fault(task: mesos_pb2.TaskInfo) -> str | None:
+    if task.HasField("executor"):
+        return "custom executors are not supported by this agent yet"
+    if not task.HasField("command"):
+        return "the task has no command"
+    for name in ("health_check", "check"):
+        if task.HasField(name):
+            return f"{name} is not supported by this agent yet"
+    if task.limits:
+        return "resource limits are not supported by this agent yet"
+    return None
+
+
+def _command_fault(command: mesos_pb2.CommandInfo) -> str | None:
+    if not command.value:
+        return "the command has no value"
+    if command.uris:
+        return f"URIs are not fetched by this agent yet: {command.uris[0].value}"
+    for variable in command.environment.variables:
+        if variable.type == mesos_pb2.Environment.Variable.SECRET:
+            return f"secrets are not supported by this agent yet: environment variable {variable.name}"
+    texts = [command.value, *command.arguments, *(variable.value for variable in command.environment.variables)]
+    if any("\0" in text for text in texts):
+        return "the command or its environment contains a zero byte"
+    return None
+
+
+def _resource_fault(task: mesos_pb2.TaskInfo) -> str | None:
+    for resource in task.resources:
+        if resource.name == "gpus" and resource.scalar.value > 0:
+            return "GPUs are not supported by this agent yet"
+        if resource.HasField("disk"):
+            return "persistent volumes and disks are not supported by this agent yet"
+    return None
+
+
+def _container_fault(container: mesos_pb2.ContainerInfo) -> str | None:
+    if container.type == _Container.DOCKER:
+        return "Docker containers are not supported by this agent yet"
+    if container.HasField("mesos") and container.mesos.HasField("image"):
+        return "container images are not supported by this agent yet"
+    for name in ("hostname", "linux_info", "rlimit_info", "tty_info"):
+        if container.HasField(name):
+            return f"{name} of containers is not supported by this agent yet"
+    if any(network.name or network.port_mappings for network in container.network_infos):
+        return "container networks are not supported by this agent yet"
+    return next(filter(None, map(_volume_fault, container.volumes)), None)
+
+
+def _volume_fault(volume: mesos_pb2.Volume) -> str | None:
+    """Without an image a volume whose two paths are the same needs nothing: the task sees the host's files anyway."""
+    host = _host_path(volume)
+    place = volume.container_path
+    if host != place or not os.path.isabs(place):
+        return f"volumes are not supported by this agent yet: {host or volume.source} at {place}"
+    if volume.mode == mesos_pb2.Volume.RO:
+        return f"read-only volumes are not supported by this agent yet: {place}"
+    if not os.path.exists(place):
+        return f"the volume {place} does not exist on this agent"
+    return None
+
+
+def _host_path(volume: mesos_pb2.Volume) -> str:
+    if volume.HasField("source"):
+        return volume.source.host_path.path if volume.source.HasField("host_path") else ""
+    return volume.host_path

@@ -1,0 +1,58 @@
+"""As whom a task runs. Resolved by the agent: a supervisor must not look up names."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+from dataclasses import dataclass
+
+from tfmesos.agent.containerizer.protocol import LaunchFailed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """A user's ids on this machine."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+
+
+def identity_of(name: str) -> Identity | None:
+    """The ids that a task of this user has to take; None if the agent is that user already.
+
+    Raises LaunchFailed if there is no such user, or if this agent may not become it.
+    """
+    try:
+        user = pwd.getpwnam(name)
+    except KeyError:
+        raise LaunchFailed(f"there is no user {name!r} on this agent") from None
+    if user.pw_uid == os.geteuid():
+        return None
+    if os.geteuid() != 0:
+        own = _name(os.geteuid())
+        raise LaunchFailed(
+            f"cannot run as user {name!r}: the agent runs as {own!r}; start it as root or with --no-switch_user"
+        )
+    return Identity(uid=user.pw_uid, gid=user.pw_gid, groups=tuple(os.getgrouplist(name, user.pw_gid)))
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def group_name(gid: int) -> str:
+    """A group's name, or its number as text."""
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
+
+
+def user_name(uid: int) -> str:
+    """A user's name, or its number as text."""
+    return _name(uid)

@@ -1,0 +1,118 @@
+"""Sandboxes seen from outside: virtual paths, listings, pieces of files (spec/executor-and-agent-api.md §7).
+
+A virtual path begins with what is attached to a container's sandbox:
+
+    <work_dir>/slaves/<agent>/frameworks/<framework>/executors/<executor>/runs/<container or latest>
+                             /frameworks/<framework>/executors/<executor>/runs/<container or latest>
+
+What follows must lie in that sandbox when all symbolic links are resolved.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfmesos.agent.containerizer.users import group_name, user_name
+
+READ_LIMIT = 16 * 4096  # Mesos 1.11: at most 16 pages at once
+
+_RUN = re.compile(r"(?:/slaves/([^/]+))?(/frameworks/[^/]+/executors/[^/]+/runs/[^/]+)(/.*)?", re.DOTALL)
+
+
+class FileRefused(Exception):
+    """A path or a range that is not served: `status` is HTTP's, `text` Mesos'."""
+
+    def __init__(self, status: int, text: str = "") -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEntry:
+    """One entry of a listing."""
+
+    path: str
+    status: os.stat_result
+
+    @property
+    def user(self) -> str:
+        return user_name(self.status.st_uid)
+
+    @property
+    def group(self) -> str:
+        return group_name(self.status.st_gid)
+
+    @property
+    def mode_text(self) -> str:
+        return stat.filemode(self.status.st_mode)
+
+
+class SandboxFiles:
+    """The files of all sandboxes of one agent. Everything raises FileRefused."""
+
+    def __init__(self, work_dir: Path, agent_id: Callable[[], str | None]) -> None:
+        self._work_dir = str(work_dir)
+        self._agent_id = agent_id
+
+    def list(self, path: str) -> list[FileEntry]:
+        """The entries of a directory (of a file: itself), sorted by path; links are shown as such."""
+        real = self.resolve(path)
+        if not os.path.isdir(real):
+            return [FileEntry(path=path, status=os.lstat(real))]
+        base = path.rstrip("/")
+        return [
+            FileEntry(path=f"{base}/{entry.name}", status=entry.stat(follow_symlinks=False))
+            for entry in sorted(os.scandir(real), key=lambda entry: entry.name)
+        ]
+
+    def read(self, path: str, offset: int | None, length: int | None) -> tuple[int, bytes]:
+        """The size of a file and up to 64 KiB of it from `offset` (None: nothing, just the size)."""
+        real = self.resolve(path)
+        if os.path.isdir(real):
+            raise FileRefused(400, "Cannot read a directory.\n")
+        try:
+            with open(real, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if offset is None or offset >= size:
+                    return size, b""
+                wanted = READ_LIMIT if length is None else min(length, READ_LIMIT)
+                return size, os.pread(file.fileno(), wanted, offset)
+        except OSError as error:
+            raise FileRefused(500, f"Failed to open file at '{path}': {error.strerror}.\n") from error
+
+    def resolve_file(self, path: str) -> str:
+        """The real path of a virtual one that is no directory."""
+        real = self.resolve(path)
+        if os.path.isdir(real):
+            raise FileRefused(400, "Cannot download a directory.\n")
+        return real
+
+    def resolve(self, path: str) -> str:
+        """The real path of a virtual one."""
+        base, rest = self._attached(path)
+        if base is None or not os.path.isdir(base):
+            raise FileRefused(404)
+        sandbox = os.path.realpath(base)
+        real = os.path.realpath(f"{sandbox}/{rest}") if rest else sandbox
+        if real != sandbox and not real.startswith(f"{sandbox}/"):
+            raise FileRefused(400, f"'{path}' is inaccessible.\n")
+        if not os.path.exists(real):
+            raise FileRefused(404)
+        return real
+
+    def _attached(self, path: str) -> tuple[str | None, str]:
+        """The directory that a path's beginning stands for, and the rest."""
+        match = _RUN.fullmatch(path.removeprefix(self._work_dir))
+        if match is None or bool(match[1]) != path.startswith(f"{self._work_dir}/slaves/"):
+            return None, ""
+        agent_id = match[1] or self._agent_id()
+        attached = f"/slaves/{agent_id}{match[2]}"
+        if not agent_id or ".." in attached.split("/"):
+            return None, ""
+        return self._work_dir + attached, (match[3] or "").lstrip("/")

@@ -1,0 +1,56 @@
+"""What registration means for the agent: its messages, its sandboxes, its updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from google.protobuf.message import Message
+
+from tfmesos.agent.identity import Identity
+from tfmesos.agent.sandboxes import WorkDir
+from tfmesos.agent.task_runner import TaskRunner
+from tfmesos.wire import internal_pb2, mesos_pb2
+
+
+class AgentMember:
+    """The `Member` of the registrar."""
+
+    def __init__(self, identity: Identity, work_dir: WorkDir, runner: TaskRunner, stop: Callable[[str], None]) -> None:
+        self._identity = identity
+        self._work_dir = work_dir
+        self._runner = runner
+        self._stop = stop
+        self._checkpointed: Sequence[mesos_pb2.Resource] = ()
+
+    def keep_resources(self, resources: Sequence[mesos_pb2.Resource]) -> None:
+        """The master's complete list of reservations and volumes, to be told again at re-registration."""
+        self._checkpointed = resources
+
+    def build_registration(self, agent_id: str | None) -> Message:
+        if agent_id is None:
+            return self._identity.registration(self._checkpointed)
+        message = self._identity.reregistration(agent_id, self._checkpointed)
+        for framework in self._runner.tasks.frameworks.values():
+            if not framework.is_ending:
+                message.frameworks.append(framework.info)
+                message.tasks.extend(record.task for record in framework.tasks.values())
+        return message
+
+    def joined(self, agent_id: str, is_new: bool) -> None:
+        if is_new:
+            self._work_dir.enter_agent(agent_id)
+        self._runner.joined(agent_id)
+
+    def left(self) -> None:
+        self._runner.left()
+
+    def reconcile(self, reconciliations: list[internal_pb2.ReconcileTasksMessage]) -> None:
+        for asked in reconciliations:
+            known = self._runner.tasks.frameworks.get(asked.framework_id.value)
+            info = asked.framework if asked.HasField("framework") else mesos_pb2.FrameworkInfo(id=asked.framework_id)
+            self._runner.report_unknown(
+                known.info if known else info, [status.task_id.value for status in asked.statuses]
+            )
+
+    def stopped(self, reason: str) -> None:
+        self._stop(reason)

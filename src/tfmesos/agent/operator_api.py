@@ -1,0 +1,173 @@
+"""The v1 operator API of the agent: `POST /api/v1` (spec/operator-api.md §5, executor-and-agent-api.md §9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tfmesos.agent.files import FileEntry, FileRefused, SandboxFiles
+from tfmesos.agent.state import VERSION_INFO, AgentView, metrics
+from tfmesos.flags import flag_texts
+from tfmesos.wire import DecodeError, JsonError, JsonSyntaxError, agent_pb2, decode, mesos_pb2
+from tfmesos.wire.json_codec import message_from_json, message_to_json, missing_fields
+
+JSON = "application/json"
+PROTOBUF = "application/x-protobuf"
+_ALLOWED = f"{JSON} or {PROTOBUF} or application/recordio"
+_Call = agent_pb2.Call
+_Response = agent_pb2.Response
+
+
+class CallRefused(Exception):
+    """An answer other than 200."""
+
+    def __init__(self, status: int, text: str = "") -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+class OperatorApi:
+    """Answers calls."""
+
+    def __init__(self, view: AgentView, files: SandboxFiles) -> None:
+        self._view = view
+        self._files = files
+        self._answers: Mapping[_Call.Type.ValueType, Callable[[agent_pb2.Call, agent_pb2.Response], None]] = {
+            _Call.GET_HEALTH: self._get_health,
+            _Call.GET_FLAGS: self._get_flags,
+            _Call.GET_VERSION: self._get_version,
+            _Call.GET_METRICS: self._get_metrics,
+            _Call.GET_FRAMEWORKS: self._get_frameworks,
+            _Call.GET_TASKS: self._get_tasks,
+            _Call.GET_AGENT: self._get_agent,
+            _Call.LIST_FILES: self._list_files,
+            _Call.READ_FILE: self._read_file,
+        }
+
+    def answer(self, content_type: str | None, accept: str | None, body: bytes) -> tuple[str, bytes]:
+        """Content type and body of a 200; everything else raises CallRefused. The checks have Mesos' order."""
+        call = _parse(content_type, body)
+        fault = _fault(call)
+        if fault:
+            raise CallRefused(400, f"Failed to validate agent::Call: {fault}")
+        answer_type = _answer_type(accept)
+        answer = self._answers.get(call.type)
+        if answer is None:
+            raise CallRefused(501, "501 Not Implemented.")
+        response = agent_pb2.Response(type=_Response.Type.Value(_Call.Type.Name(call.type)))
+        try:
+            answer(call, response)
+        except FileRefused as refused:
+            raise CallRefused(refused.status, refused.text) from refused
+        return answer_type, message_to_json(response) if answer_type == JSON else response.SerializeToString()
+
+    def _get_health(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        response.get_health.healthy = True
+
+    def _get_flags(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        for name, value in flag_texts(self._view.flags).items():
+            response.get_flags.flags.add(name=name, value=value)
+
+    def _get_version(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        response.get_version.version_info.CopyFrom(VERSION_INFO)
+
+    def _get_metrics(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        for name, value in sorted(metrics(self._view).items()):
+            response.get_metrics.metrics.add(name=name, value=value)
+
+    def _get_frameworks(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        found = response.get_frameworks
+        found.SetInParent()
+        for framework in self._view.tasks.frameworks.values():
+            found.frameworks.add().framework_info.CopyFrom(framework.info)
+        for framework in self._view.tasks.completed_frameworks:
+            found.completed_frameworks.add().framework_info.CopyFrom(framework.info)
+
+    def _get_tasks(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        found = response.get_tasks
+        found.SetInParent()
+        for record in self._view.tasks.records():
+            kind = found.terminated_tasks if record.has_ended else found.launched_tasks
+            kind.add().CopyFrom(record.task)
+        frameworks = [*self._view.tasks.frameworks.values(), *self._view.tasks.completed_frameworks]
+        for framework in frameworks:
+            found.completed_tasks.extend(record.task for record in framework.completed)
+
+    def _get_agent(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        info = response.get_agent.agent_info
+        info.CopyFrom(self._view.identity.info(self._view.agent_id))
+        info.ClearField("checkpoint")  # not in v1
+        del info.resources[:]
+        info.resources.extend(self._view.identity.resources.to_proto("post"))
+
+    def _list_files(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        response.list_files.SetInParent()
+        response.list_files.file_infos.extend(map(_file_info, self._files.list(call.list_files.path)))
+
+    def _read_file(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        wanted = call.read_file
+        length = wanted.length if wanted.HasField("length") else None
+        size, data = self._files.read(wanted.path, wanted.offset, length)
+        response.read_file.size = size
+        response.read_file.data = data
+
+
+def _parse(content_type: str | None, body: bytes) -> agent_pb2.Call:
+    match content_type:
+        case None:
+            raise CallRefused(400, "Expecting 'Content-Type' to be present")
+        case "application/json":
+            try:
+                return message_from_json(_Call, body)
+            except JsonSyntaxError as error:
+                raise CallRefused(400, f"Failed to parse body into JSON: {error}") from error
+            except JsonError as error:
+                raise CallRefused(400, f"Failed to convert JSON into Call protobuf: {error}") from error
+        case "application/x-protobuf":
+            return _parse_protobuf(body)
+        case _:
+            raise CallRefused(415, f"Expecting 'Content-Type' of {_ALLOWED}")
+
+
+def _parse_protobuf(body: bytes) -> agent_pb2.Call:
+    try:
+        call = decode(_Call, body)
+    except DecodeError as error:
+        raise CallRefused(400, "Failed to parse body into Call protobuf") from error
+    if missing_fields(call):
+        raise CallRefused(400, "Failed to parse body into Call protobuf")
+    return call
+
+
+def _fault(call: agent_pb2.Call) -> str | None:
+    """What a call lacks: a type, or the message of the same name if there is one."""
+    if not call.HasField("type"):
+        return "Expecting 'type' to be present"
+    name = _Call.Type.Name(call.type).lower()
+    if name in _Call.DESCRIPTOR.fields_by_name and name != "get_containers" and not call.HasField(name):  # type: ignore[arg-type]
+        return f"Expecting '{name}' to be present"
+    return None
+
+
+def _answer_type(accept: str | None) -> str:
+    """JSON if it will do (Mesos prefers it), else protobuf."""
+    accepted = {part.partition(";")[0].strip() for part in (accept or "*/*").split(",")}
+    if accepted & {"*/*", "application/*", JSON}:
+        return JSON
+    if PROTOBUF in accepted:
+        return PROTOBUF
+    raise CallRefused(406, f"Expecting 'Accept' to allow {_ALLOWED}")
+
+
+def _file_info(entry: FileEntry) -> mesos_pb2.FileInfo:
+    status = entry.status
+    info = mesos_pb2.FileInfo(
+        path=entry.path,
+        nlink=status.st_nlink,
+        size=status.st_size,
+        mode=status.st_mode,
+        uid=entry.user,
+        gid=entry.group,
+    )
+    info.mtime.nanoseconds = status.st_mtime_ns
+    return info

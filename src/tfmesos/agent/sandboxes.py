@@ -1,0 +1,98 @@
+"""Where tasks live on disk (Mesos 1.11: spec/executor-and-agent-api.md §6).
+
+<work_dir>/
+  agent.lock                                  held by the running agent
+  slaves/
+    latest -> <agent id>
+    <agent id>/frameworks/<framework id>/executors/<executor id>/runs/
+      latest -> <container id>
+      <container id>/                         the sandbox: mode 0750, owned by the task's user
+        stdout, stderr                        made by the supervisor
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfmesos.agent.errors import WorkDirInUse
+
+SANDBOX_MODE = 0o750
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whom a sandbox belongs to."""
+
+    uid: int
+    gid: int
+
+
+class WorkDir:
+    """The work directory of one agent: its lock and the paths below it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self._lock: int | None = None
+
+    def lock(self) -> None:
+        """Make the directory and hold it until `unlock`; raises WorkDirInUse if another agent does."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.path = self.path.resolve()
+        lock = os.open(self.path / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise WorkDirInUse(str(self.path)) from None
+        self._lock = lock
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def enter_agent(self, agent_id: str) -> None:
+        """Make the agent's own directory and point `slaves/latest` at it."""
+        slaves = self.path / "slaves"
+        (slaves / agent_id).mkdir(parents=True, exist_ok=True)
+        _point(slaves / "latest", agent_id)
+
+    def executor(self, agent_id: str, framework_id: str, executor_id: str) -> str:
+        """The directory of an executor's runs."""
+        return f"{self.path}/slaves/{agent_id}/frameworks/{framework_id}/executors/{executor_id}/runs"
+
+    def make_sandbox(self, runs: str, container_id: str, owner: Owner | None) -> str:
+        """Make a container's sandbox under its executor's runs; returns its path. Raises OSError."""
+        sandbox = f"{runs}/{container_id}"
+        os.makedirs(runs, exist_ok=True)
+        os.mkdir(sandbox, SANDBOX_MODE)
+        os.chmod(sandbox, SANDBOX_MODE)  # whatever the umask is
+        if owner is not None:
+            os.chown(sandbox, owner.uid, owner.gid)
+        _point(f"{runs}/latest", container_id)
+        return sandbox
+
+
+def id_fault(name: str, value: str) -> str | None:
+    """Why an id cannot be a directory's name; None if it can (Mesos 1.11: common ID validation)."""
+    if not value:
+        return f"the {name} is empty"
+    if value in (".", "..") or any(character in "/\\" or not character.isprintable() for character in value):
+        return f"the {name} {value!r} cannot name a directory"
+    return None
+
+
+def _point(link: Path | str, target: str) -> None:
+    """Make a symbolic link or turn an existing one, so that there is always one."""
+    try:
+        os.symlink(target, link)
+    except FileExistsError:
+        fresh = f"{link}.new"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(fresh)
+        os.symlink(target, fresh)
+        os.replace(fresh, link)
