@@ -45,7 +45,7 @@ def _print(text: str) -> int:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]  # nothing is left to be written at exit
+        sys.stdout = None  # nothing is left to be written at exit
     return 0
 
 

@@ -1,7 +1,7 @@
 """The options of `tfrun`: every one of TFMesos 0.0.10, and the new ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tfmesos.cli.run.grammar import Option, UsageError, option, options_of, parse_words
 from tfmesos.cli.run.values import parse_amount, parse_cards, parse_count, parse_ids, parse_time, parse_variable
@@ -28,14 +28,13 @@ class TfrunOptions:
     name: str | None = option("-n", "--name", metavar="NAME", default=None, help="name of the job in Mesos")
     containerizer_type: str | None = option(
         "-C",
-        "--containerizer-type",
         "--containerizer_type",
         metavar="TYPE",
         default=None,
         help="containerizer for images: MESOS or DOCKER (MESOS)",
     )
     force_pull_image: bool = option(
-        "-f", "--force-pull-image", "--force_pull_image", default=False, help="pull the image even if the agent has it"
+        "-f", "--force_pull_image", default=False, help="pull the image even if the agent has it"
     )
     worker_cpus: float = option(
         "-Cw", "--worker-cpus", metavar="CPUS", default=1.0, parse=parse_amount, help="cpus of each worker (1)"
@@ -67,7 +66,6 @@ class TfrunOptions:
     role: str | None = option("-r", "--role", metavar="ROLE", default=None, help="role in Mesos (*)")
     extra_config: str | None = option(
         "-e",
-        "--extra-config",
         "--extra_config",
         metavar="FILE",
         default=None,
@@ -135,7 +133,7 @@ def help_text() -> str:
 
     lines = [_USAGE]
     for each in options_of(TfrunOptions):
-        names = ", ".join(name for name in each.names if "_" not in name)
+        names = ", ".join(each.names)
         lines.append(f"  {names}{f' {each.metavar}' if each.metavar else ''}")
         lines += [f"        {line}" for line in wrap(each.help, 92)]
     return "\n".join([*lines, _AFTER])
@@ -143,11 +141,12 @@ def help_text() -> str:
 
 def _alone(options: Sequence[Option], words: Sequence[str]) -> TfrunOptions | None:
     """`--help`, `--version` and `--self-test` need nothing else, and win over what is wrong beside them."""
-    before = list(words[: list(words).index("--")]) if "--" in words else list(words)
-    for dest, names in (("help", ("-h", "--help")), ("version", ("--version",)), ("self_test", ("--self-test",))):
-        if any(word in names for word in _own_words(options, before)):
-            return replace(TfrunOptions(nworker=0), **{dest: True})
-    return None
+    own = _own_words(options, words)
+    if "-h" in own or "--help" in own:
+        return TfrunOptions(nworker=0, help=True)
+    if "--version" in own:
+        return TfrunOptions(nworker=0, version=True)
+    return TfrunOptions(nworker=0, self_test=True) if "--self-test" in own else None
 
 
 def _own_words(options: Sequence[Option], words: Sequence[str]) -> list[str]:
@@ -156,7 +155,7 @@ def _own_words(options: Sequence[Option], words: Sequence[str]) -> list[str]:
     own: list[str] = []
     is_value = False
     for word in words:
-        if not is_value and not word.startswith("-"):
+        if not is_value and (word == "--" or not word.startswith("-")):
             break
         if not is_value:
             own.append(word)

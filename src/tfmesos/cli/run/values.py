@@ -4,17 +4,9 @@ import math
 
 __all__ = ["parse_amount", "parse_cards", "parse_count", "parse_ids", "parse_time", "parse_variable"]
 
-_UNITS = {
-    "": 1.0,
-    "s": 1.0,
-    "m": 60.0,
-    "h": 3600.0,
-    "d": 86400.0,
-    "secs": 1.0,
-    "mins": 60.0,
-    "hrs": 3600.0,
-    "days": 86400.0,
-}
+_MINUTE_S, _HOUR_S, _DAY_S = 60.0, 3600.0, 86400.0
+_UNITS = {"": 1.0, "s": 1.0, "secs": 1.0, "m": _MINUTE_S, "mins": _MINUTE_S}
+_UNITS |= {"h": _HOUR_S, "hrs": _HOUR_S, "d": _DAY_S, "days": _DAY_S}
 
 
 def parse_count(text: str) -> int:
