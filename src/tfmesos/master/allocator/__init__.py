@@ -1,0 +1,40 @@
+"""Who is offered what: pure; told of frameworks, agents and freed resources, it answers with allocations."""
+
+from tfmesos.master.allocator.events import (
+    AgentAdded,
+    AgentRemoved,
+    AgentSetActive,
+    AgentUpdated,
+    Allocation,
+    Allocator,
+    AllocatorEvent,
+    FrameworkRemoved,
+    FrameworkSet,
+    FrameworkSetActive,
+    FrameworkTraits,
+    OffersRevived,
+    OffersSuppressed,
+    ResourcesRecovered,
+    ResourcesUsed,
+)
+from tfmesos.master.allocator.hierarchical import AllocatorOptions, HierarchicalAllocator
+
+__all__ = [
+    "AgentAdded",
+    "AgentRemoved",
+    "AgentSetActive",
+    "AgentUpdated",
+    "Allocation",
+    "Allocator",
+    "AllocatorEvent",
+    "AllocatorOptions",
+    "FrameworkRemoved",
+    "FrameworkSet",
+    "FrameworkSetActive",
+    "FrameworkTraits",
+    "HierarchicalAllocator",
+    "OffersRevived",
+    "OffersSuppressed",
+    "ResourcesRecovered",
+    "ResourcesUsed",
+]

@@ -1,0 +1,213 @@
+"""The master as a pure core: an event and the time in, actions out."""
+
+from random import Random
+from typing import assert_never
+
+from tfmesos.flags import format_duration
+from tfmesos.master.allocator import Allocator, AllocatorOptions, HierarchicalAllocator
+from tfmesos.master.books import Books, Framework, Limits
+from tfmesos.master.events import (
+    Action,
+    AgentPonged,
+    AgentSaid,
+    AllocationDue,
+    Answer,
+    Called,
+    Event,
+    FailoverOver,
+    HeartbeatDue,
+    LinkBroken,
+    OfferOver,
+    PingDue,
+    ReregistrationOver,
+    SetTimer,
+    Started,
+    StreamBroken,
+    Subscribed,
+    TimeCame,
+    Timer,
+    TornDown,
+)
+from tfmesos.master.flags import MasterFlags
+from tfmesos.master.ids import AgentId
+from tfmesos.master.launches import Launches
+from tfmesos.master.ledger import Ledger
+from tfmesos.master.offering import Offering
+from tfmesos.master.partings import Partings
+from tfmesos.master.registrations import Registrations
+from tfmesos.master.returns import Returns
+from tfmesos.master.subscriptions import Subscriptions
+from tfmesos.master.updates import Updates
+from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
+
+_Call = scheduler_pb2.Call
+
+
+class MasterCore:
+    """Sends each event to the part that knows what to do; parts share one ledger."""
+
+    def __init__(self, flags: MasterFlags, master: mesos_pb2.MasterInfo, random: Random, allocator: Allocator) -> None:
+        limits = Limits(
+            completed_frameworks=flags.max_completed_frameworks,
+            completed_tasks=flags.max_completed_tasks_per_framework,
+            unreachable_tasks=flags.max_unreachable_tasks_per_framework,
+        )
+        self._flags = flags
+        self._ledger = Ledger(Books(master, limits), allocator)
+        self._subscriptions = Subscriptions(self._ledger, flags)
+        self._offering = Offering(self._ledger, flags.offer_timeout)
+        self._launches = Launches(self._ledger, flags.allocation_interval)
+        self._updates = Updates(self._ledger)
+        returns = Returns(self._ledger, self._subscriptions)
+        self._registrations = Registrations(self._ledger, flags, returns, Partings(self._ledger))
+
+    @property
+    def books(self) -> Books:
+        """What the master knows; for readers."""
+        return self._ledger.books
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        """Take an event in; at most one allocation runs, at its end."""
+        self._ledger.now = now
+        self._dispatch(event)
+        if self._ledger.wants_allocation:
+            self._offering.offer_all()
+        return self._ledger.drain()
+
+    def _dispatch(self, event: Event) -> None:
+        match event:
+            case AgentSaid():
+                self._hear_agent(event)
+            case Called(framework_id=framework_id, call=call):
+                framework = self.books.frameworks.get(framework_id)
+                if framework is not None:
+                    self._obey(framework, call)
+            case Subscribed(stream_id=stream_id, subscribe=subscribe):
+                self._subscriptions.subscribe(stream_id, subscribe)
+            case StreamBroken(framework_id=framework_id, stream_id=stream_id):
+                self._subscriptions.disconnect(framework_id, stream_id)
+            case TornDown(framework_id=framework_id):
+                framework = self.books.frameworks.get(framework_id)
+                if framework is not None:
+                    self._subscriptions.remove(framework, "torn down by an operator")
+            case AgentPonged(observer=observer):
+                self._registrations.pong(observer)
+            case LinkBroken(pid=pid):
+                self._registrations.break_link(pid)
+            case Started():
+                self._ledger.emit(SetTimer(AllocationDue(), self._flags.allocation_interval))
+            case TimeCame(timer=timer):
+                self._time_came(timer)
+            case _:
+                assert_never(event)
+
+    def _time_came(self, timer: Timer) -> None:
+        match timer:
+            case AllocationDue():
+                self._ledger.emit(SetTimer(timer, self._flags.allocation_interval))
+                self._ledger.wants_allocation = True
+            case HeartbeatDue(framework_id=framework_id, stream_id=stream_id):
+                self._subscriptions.heartbeat(framework_id, stream_id)
+            case FailoverOver(framework_id=framework_id):
+                self._subscriptions.give_up(framework_id)
+            case PingDue(agent_id=agent_id, observer=observer):
+                self._registrations.ping(agent_id, observer)
+            case ReregistrationOver(agent_id=agent_id):
+                self._registrations.give_up(agent_id, format_duration(self._flags.agent_reregister_timeout))
+            case OfferOver(offer_id=offer_id):
+                self._offering.expire(offer_id)
+            case _:
+                assert_never(timer)
+
+    def _obey(self, framework: Framework, call: scheduler_pb2.Call) -> None:
+        self.books.counts["calls"] += 1
+        match call.type:
+            case _Call.ACKNOWLEDGE:
+                self._updates.acknowledge(framework, call.acknowledge)
+            case _Call.ACCEPT:
+                self._launches.accept(framework, call.accept)
+            case _Call.DECLINE:
+                self._launches.decline(framework, call.decline)
+            case _Call.KILL:
+                self._updates.kill(framework, call.kill)
+            case _Call.RECONCILE:
+                self._updates.reconcile(framework, call.reconcile)
+            case _Call.MESSAGE:
+                self._updates.forward(framework, call.message)
+            case _Call.SHUTDOWN:
+                self._updates.shut_executor_down(framework, call.shutdown)
+            case _Call.REVIVE:
+                self._subscriptions.revive(framework, call.revive.roles)
+            case _Call.SUPPRESS:
+                self._subscriptions.suppress(framework, call.suppress.roles)
+            case _Call.TEARDOWN:
+                self._subscriptions.remove(framework, "torn down by itself")
+            case _Call.UPDATE_FRAMEWORK:
+                self._subscriptions.update(framework, call.update_framework)
+            case _Call.UNKNOWN:
+                self._ledger.emit(Answer(501, "501 Not Implemented."))
+            case _:
+                self._ledger.warn(f"ignored {_Call.Type.Name(call.type)} of {framework}: not part of this master")
+
+    def _hear_agent(self, event: AgentSaid) -> None:
+        message = event.message
+        match message:
+            case internal_pb2.RegisterSlaveMessage():
+                self._registrations.register(event.sender, message)
+            case internal_pb2.ReregisterSlaveMessage():
+                self._registrations.reregister(event.sender, message)
+            case (
+                internal_pb2.StatusUpdateMessage()
+                | internal_pb2.UpdateSlaveMessage()
+                | internal_pb2.UnregisterSlaveMessage()
+                | internal_pb2.ExitedExecutorMessage()
+                | internal_pb2.ExecutorToFrameworkMessage()
+            ):
+                self._hear_known_agent(event, message)
+            case _:
+                self._ledger.warn(f"ignored {type(message).__name__} from {event.sender}")
+
+    def _hear_known_agent(self, event: AgentSaid, message: "_AgentMessage") -> None:
+        """Only the agent itself, from where it registered, may speak for it."""
+        slave_id = (
+            message.update.slave_id if isinstance(message, internal_pb2.StatusUpdateMessage) else message.slave_id
+        )
+        agent = self.books.agents.get(AgentId(slave_id.value))
+        if agent is None or agent.pid != event.sender:
+            self._ledger.warn(f"ignored {type(message).__name__} of {event.sender}: not from a registered agent")
+            return
+        match message:
+            case internal_pb2.StatusUpdateMessage():
+                self._updates.status(agent, message)
+            case internal_pb2.UpdateSlaveMessage():
+                self._registrations.update(agent, message)
+            case internal_pb2.UnregisterSlaveMessage():
+                self._registrations.unregister(agent)
+            case internal_pb2.ExitedExecutorMessage():
+                self._updates.executor_exited(agent, message)
+            case internal_pb2.ExecutorToFrameworkMessage():
+                self._updates.executor_said(agent, message)
+            case _:
+                assert_never(message)
+
+
+_AgentMessage = (
+    internal_pb2.StatusUpdateMessage
+    | internal_pb2.UpdateSlaveMessage
+    | internal_pb2.UnregisterSlaveMessage
+    | internal_pb2.ExitedExecutorMessage
+    | internal_pb2.ExecutorToFrameworkMessage
+)
+
+
+def build_allocator(flags: MasterFlags, random: Random) -> HierarchicalAllocator:
+    """The allocator that the flags ask for."""
+    options = AllocatorOptions(
+        filter_gpu_resources=flags.filter_gpu_resources,
+        minimums=flags.min_allocatable_resources,
+        weights=dict(flags.weights),
+        excluded_names=flags.fair_sharing_excluded_resource_names,
+        random_roles=flags.role_sorter == "random",
+        random_frameworks=flags.framework_sorter == "random",
+    )
+    return HierarchicalAllocator(options, random)

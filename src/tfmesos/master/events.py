@@ -1,0 +1,201 @@
+"""What happens to the master (events in) and what it wants done (actions out)."""
+
+from dataclasses import dataclass
+
+from google.protobuf.message import Message
+
+from tfmesos.master.ids import AgentId, FrameworkId, OfferId, StreamId
+from tfmesos.transport import Pid
+from tfmesos.wire import scheduler_pb2
+
+# --- timers -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationDue:
+    """The next periodic allocation."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatDue:
+    """The next heartbeat of a stream."""
+
+    framework_id: FrameworkId
+    stream_id: StreamId
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverOver:
+    """A framework was away for its failover_timeout."""
+
+    framework_id: FrameworkId
+
+
+@dataclass(frozen=True, slots=True)
+class PingDue:
+    """The next ping of an agent's observer."""
+
+    agent_id: AgentId
+    observer: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReregistrationOver:
+    """A disconnected agent had its time to come back."""
+
+    agent_id: AgentId
+
+
+@dataclass(frozen=True, slots=True)
+class OfferOver:
+    """An offer went unanswered for --offer_timeout."""
+
+    offer_id: OfferId
+
+
+Timer = AllocationDue | HeartbeatDue | FailoverOver | PingDue | ReregistrationOver | OfferOver
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The master begins to serve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """A valid SUBSCRIBE call arrived on a fresh stream."""
+
+    stream_id: StreamId
+    subscribe: scheduler_pb2.Call.Subscribe
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBroken:
+    """A stream ended though the master did not end it."""
+
+    framework_id: FrameworkId
+    stream_id: StreamId
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """Another valid call of a connected framework arrived."""
+
+    framework_id: FrameworkId
+    call: scheduler_pb2.Call
+
+
+@dataclass(frozen=True, slots=True)
+class TornDown:
+    """An operator wants a framework gone."""
+
+    framework_id: FrameworkId
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSaid:
+    """A message for the master process arrived by libprocess."""
+
+    sender: Pid
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPonged:
+    """A pong for this observer arrived."""
+
+    observer: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkBroken:
+    """The connection to an agent ended."""
+
+    pid: Pid
+
+
+@dataclass(frozen=True, slots=True)
+class TimeCame:
+    """A timer went off."""
+
+    timer: Timer
+
+
+Event = Started | Subscribed | StreamBroken | Called | TornDown | AgentSaid | AgentPonged | LinkBroken | TimeCame
+
+# --- actions ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Write an event to a stream."""
+
+    stream_id: StreamId
+    event: scheduler_pb2.Event
+
+
+@dataclass(frozen=True, slots=True)
+class BindStream:
+    """From now on this stream belongs to that framework."""
+
+    stream_id: StreamId
+    framework_id: FrameworkId
+
+
+@dataclass(frozen=True, slots=True)
+class EndStream:
+    """Finish a stream; its connection stays open."""
+
+    stream_id: StreamId
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a message by libprocess, from the master or one of its observers."""
+
+    pid: Pid
+    message: Message
+    from_id: str = "master"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Watch the connection to an agent; a fresh one, in silence, if there is one."""
+
+    pid: Pid
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Send `TimeCame` after so long; an equal timer that runs is replaced."""
+
+    timer: Timer
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer:
+    """Forget a timer, if it runs."""
+
+    timer: Timer
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A line for people: a life cycle changed, or something was refused."""
+
+    text: str
+    is_warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the caller of the call just handled gets instead of 202."""
+
+    status: int
+    text: str = ""
+
+
+Action = Tell | BindStream | EndStream | Send | Link | SetTimer | CancelTimer | Log | Answer

@@ -1,0 +1,256 @@
+"""The life of agents: register, return, pings, disconnect, unreachable, removal."""
+
+import re
+from collections.abc import Iterable
+
+from tfmesos.master import allocator as alloc
+from tfmesos.master.books import Agent, Task
+from tfmesos.master.events import CancelTimer, Link, PingDue, ReregistrationOver, Send, SetTimer
+from tfmesos.master.flags import MasterFlags
+from tfmesos.master.ids import AgentId
+from tfmesos.master.ledger import Ledger
+from tfmesos.master.lifecycle import AgentState
+from tfmesos.master.partings import Partings
+from tfmesos.master.returns import Returns
+from tfmesos.resources import Resources, ResourcesError
+from tfmesos.transport import Pid
+from tfmesos.wire import internal_pb2, mesos_pb2
+
+_Capability = mesos_pb2.AgentInfo.Capability
+_SEMANTIC_VERSION = re.compile(r"[1-9]\d*\.\d+\.\d+([-+].*)?")
+
+
+class Registrations:
+    """Agents come, answer pings, and go."""
+
+    def __init__(self, ledger: Ledger, flags: MasterFlags, returns: Returns, partings: Partings) -> None:
+        self._ledger = ledger
+        self._books = ledger.books
+        self._flags = flags
+        self._returns = returns
+        self._partings = partings
+
+    def register(self, sender: Pid, message: internal_pb2.RegisterSlaveMessage) -> None:
+        """A new agent; one that is registered already gets its answer again (Mesos 1.11)."""
+        self._books.counts["messages_register_slave"] += 1
+        total = self._accepted_total(sender, message)
+        if total is None:
+            return
+        known = self._books.agents_by_pid.get(sender)
+        if known is not None and known.is_connected:
+            self._greet(known)
+            return
+        if known is not None:
+            self._partings.remove(known, "a new agent registered at the same address", "registered")
+        info = mesos_pb2.AgentInfo()
+        info.CopyFrom(message.slave)
+        info.id.value = self._books.new_agent_id()
+        agent = self._enter(info, sender, message, total)
+        self._books.counts["slave_registrations"] += 1
+        self._ledger.log(f"registered {agent} with {total}")
+        self._greet(agent)
+        self._admit(agent)
+
+    def reregister(self, sender: Pid, message: internal_pb2.ReregisterSlaveMessage) -> None:
+        """An agent with an id: one of ours that was away, or one that knew another master."""
+        self._books.counts["messages_reregister_slave"] += 1
+        total = self._accepted_total(sender, message)
+        agent_id = AgentId(message.slave.id.value)
+        if total is None or not agent_id:
+            return
+        other = self._books.agents_by_pid.get(sender)
+        if other is not None and other.id != agent_id:
+            self._partings.remove(other, "a new agent registered at the same address", "registered")
+        agent = self._books.agents.get(agent_id)
+        if agent is None:
+            self._readmit(sender, message, total)
+        elif agent.pid.host != sender.host or agent.info.hostname != message.slave.hostname:
+            text = "Agent attempted to reregister with different IP / hostname"
+            self._ledger.warn(f"shut {agent} down: {text}")
+            self._ledger.emit(Send(sender, internal_pb2.ShutdownMessage(message=text)))
+        else:
+            self._welcome_back(agent, sender, message, total)
+
+    def update(self, agent: Agent, message: internal_pb2.UpdateSlaveMessage) -> None:
+        """An agent's resource version or what it can spare (oversubscription) changed."""
+        self._books.counts["messages_update_slave"] += 1
+        if message.HasField("resource_version_uuid"):
+            agent.resource_version = message.resource_version_uuid.value
+        if not message.update_oversubscribed_resources:
+            return
+        try:
+            spare = Resources.from_proto(message.oversubscribed_resources)
+        except ResourcesError as error:
+            self._ledger.warn(f"ignored oversubscribed resources of {agent}: {error}")
+            return
+        self._set_total(agent, agent.total.nonrevocable() + spare)
+
+    def unregister(self, agent: Agent) -> None:
+        """The agent leaves for good."""
+        self._books.counts["messages_unregister_slave"] += 1
+        self._partings.remove(agent, "the agent unregistered", "unregistered")
+
+    def pong(self, observer: int) -> None:
+        """An agent answered."""
+        self._books.agents_by_observer[observer].missed_pings = 0
+
+    def ping(self, agent_id: AgentId, observer: int) -> None:
+        """Ping again, or give an agent up that did not answer so often."""
+        agent = self._books.agents.get(agent_id)
+        if agent is None or agent.observer != observer:
+            return
+        is_lost = agent.missed_pings >= self._flags.max_agent_ping_timeouts
+        self._send_ping(agent)
+        if is_lost:
+            self._partings.lose(agent, "health check timed out")
+
+    def break_link(self, pid: Pid) -> None:
+        """The connection to an agent ended."""
+        agent = self._books.agents_by_pid.get(pid)
+        if agent is not None and agent.is_connected:
+            self._partings.disconnect(agent, self._flags.agent_reregister_timeout)
+
+    def give_up(self, agent_id: AgentId, timeout_text: str) -> None:
+        """A disconnected agent had its time."""
+        agent = self._books.agents.get(agent_id)
+        if agent is not None and not agent.is_connected:
+            self._partings.lose(agent, f"agent did not reregister within {timeout_text} after disconnecting")
+
+    def _accepted_total(
+        self, sender: Pid, message: internal_pb2.RegisterSlaveMessage | internal_pb2.ReregisterSlaveMessage
+    ) -> Resources | None:
+        """The agent's resources if its message makes sense; None (and a log line) if it is to be ignored."""
+        if not sender or not _SEMANTIC_VERSION.fullmatch(message.version):
+            self._ledger.warn(f"ignored an agent at {sender}: it has no pid or no version of 1.0.0 or later")
+            return None
+        try:
+            return Resources.from_proto(message.slave.resources)
+        except ResourcesError as error:
+            self._ledger.warn(f"ignored an agent at {sender}: {error}")
+            return None
+
+    def _enter(
+        self,
+        info: mesos_pb2.AgentInfo,
+        pid: Pid,
+        message: internal_pb2.RegisterSlaveMessage | internal_pb2.ReregisterSlaveMessage,
+        total: Resources,
+    ) -> Agent:
+        agent = Agent(info, pid, self._ledger.now)
+        self._describe(agent, message)
+        agent.total = total
+        agent.observer = self._books.new_observer()
+        self._books.agents[agent.id] = agent
+        self._books.agents_by_pid[pid] = agent
+        self._books.agents_by_observer[agent.observer] = agent
+        self._ledger.emit(Link(pid))
+        return agent
+
+    def _describe(
+        self, agent: Agent, message: internal_pb2.RegisterSlaveMessage | internal_pb2.ReregisterSlaveMessage
+    ) -> None:
+        agent.version = message.version
+        agent.capabilities = frozenset(int(one.type) for one in message.agent_capabilities)
+        agent.resource_version = message.resource_version_uuid.value
+
+    def _admit(self, agent: Agent) -> None:
+        """Tell the allocator of a new agent, with what runs on it already."""
+        self._ledger.inform(
+            alloc.AgentAdded(
+                agent_id=agent.id,
+                total=agent.total,
+                used={framework_id: agent.used_by(framework_id) for framework_id in {*agent.tasks, *agent.executors}},
+                multi_role=_Capability.MULTI_ROLE in agent.capabilities,
+                hierarchical=_Capability.HIERARCHICAL_ROLE in agent.capabilities,
+            )
+        )
+        self._ledger.wants_allocation = True
+
+    def _greet(self, agent: Agent) -> None:
+        """Confirm a registration and begin to ping."""
+        message = internal_pb2.SlaveRegisteredMessage()
+        message.slave_id.value = agent.id
+        message.connection.total_ping_timeout_seconds = self._total_ping_timeout_s()
+        self._ledger.send(agent, message)
+        agent.missed_pings = 0
+        self._send_ping(agent)
+
+    def _send_ping(self, agent: Agent) -> None:
+        ping = internal_pb2.PingSlaveMessage(connected=agent.is_connected)
+        self._ledger.emit(
+            Send(agent.pid, ping, f"slave-observer({agent.observer})"),
+            SetTimer(PingDue(agent.id, agent.observer), self._flags.agent_ping_timeout),
+        )
+        agent.missed_pings += 1
+
+    def _total_ping_timeout_s(self) -> float:
+        return self._flags.agent_ping_timeout * self._flags.max_agent_ping_timeouts
+
+    def _set_total(self, agent: Agent, total: Resources) -> None:
+        """Offers show the old total: they end."""
+        if total != agent.total:
+            self._ledger.withdraw_offers(agent.offers.values(), rescind=True)
+            agent.total = total
+            self._ledger.inform(alloc.AgentUpdated(agent_id=agent.id, total=total))
+            self._ledger.wants_allocation = True
+
+    # --- agents that return ---
+
+    def _readmit(self, sender: Pid, message: internal_pb2.ReregisterSlaveMessage, total: Resources) -> None:
+        """An agent that is unknown or was given up: it brings its tasks, executors and frameworks."""
+        tasks = self._returns.tasks_of(message)
+        executors = self._returns.executors_of(message)
+        if tasks is None or executors is None or not _fits(total, tasks, (one.resources for _, one in executors)):
+            self._ledger.warn(f"ignored agent {message.slave.id.value!r}: it lists tasks beyond its resources")
+            return
+        info = mesos_pb2.AgentInfo()
+        info.CopyFrom(message.slave)
+        was_unreachable = self._books.unreachable_agents.pop(AgentId(info.id.value), None) is not None
+        agent = self._enter(info, sender, message, total)
+        agent.reregistered_s = self._ledger.now
+        self._books.counts["slave_reregistrations"] += 1
+        self._ledger.log(f"registered again {agent} with {total} and {len(tasks)} tasks")
+        self._returns.bring(agent, message, tasks, executors)
+        self._admit(agent)
+        self._returns.tell_states(agent, was_unreachable=was_unreachable)
+        self._send_ping(agent)
+        self._confirm(agent, message, ())
+
+    def _welcome_back(
+        self, agent: Agent, sender: Pid, message: internal_pb2.ReregisterSlaveMessage, total: Resources
+    ) -> None:
+        """One of ours: its link is made anew, its tasks are compared with ours."""
+        self._books.agents_by_pid.pop(agent.pid, None)
+        self._books.agents_by_pid[sender] = agent
+        agent.pid = sender
+        agent.info.CopyFrom(message.slave)
+        self._describe(agent, message)
+        agent.life.step(AgentState.CONNECTED)
+        agent.reregistered_s = self._ledger.now
+        agent.missed_pings = 0
+        self._books.counts["slave_reregistrations"] += 1
+        self._ledger.log(f"registered again {agent}")
+        self._ledger.emit(Link(sender), CancelTimer(ReregistrationOver(agent.id)))
+        self._set_total(agent, total)
+        reconciliations = self._returns.compare(agent, message)
+        self._ledger.inform(alloc.AgentSetActive(agent_id=agent.id, is_active=True))
+        self._ledger.wants_allocation = True
+        self._confirm(agent, message, reconciliations)
+
+    def _confirm(
+        self,
+        agent: Agent,
+        message: internal_pb2.ReregisterSlaveMessage,
+        reconciliations: Iterable[internal_pb2.ReconcileTasksMessage],
+    ) -> None:
+        confirmation = internal_pb2.SlaveReregisteredMessage()
+        confirmation.slave_id.value = agent.id
+        confirmation.connection.total_ping_timeout_seconds = self._total_ping_timeout_s()
+        confirmation.reconciliations.extend(reconciliations)
+        self._ledger.send(agent, confirmation)
+        self._returns.tell_agent(agent, message)
+
+
+def _fits(total: Resources, tasks: Iterable[Task], others: Iterable[Resources]) -> bool:
+    used = sum((*(task.resources for task in tasks if task.holds), *others), Resources())
+    return total.contains(used.unallocated())

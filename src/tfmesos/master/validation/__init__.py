@@ -1,0 +1,18 @@
+"""What the master refuses and with which text (Mesos 1.11: src/master/validation.cpp). Pure."""
+
+from tfmesos.master.validation.calls import call_error
+from tfmesos.master.validation.frameworks import FrameworkRules, framework_error, framework_roles, update_error
+from tfmesos.master.validation.names import id_error, role_error
+from tfmesos.master.validation.tasks import LaunchContext, task_error
+
+__all__ = [
+    "FrameworkRules",
+    "LaunchContext",
+    "call_error",
+    "framework_error",
+    "framework_roles",
+    "id_error",
+    "role_error",
+    "task_error",
+    "update_error",
+]
