@@ -59,6 +59,7 @@ class ForkServer:
         if not message:
             self._on_owner_gone()
         for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)  # recv_fds leaves them so that a program would get them
             with socket.socket(fileno=descriptor) as control:
                 self._fork(control)
 
@@ -128,6 +129,8 @@ def main(requests: int, owner: int, *, has_terminal: bool) -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for descriptor in (requests, owner):
+        os.set_inheritable(descriptor, False)
     server = ForkServer(socket.socket(fileno=requests), owner)
     gc.freeze()
     server.run()

@@ -105,7 +105,7 @@ def to_program(spec: ProcessSpec, *, has_terminal: bool) -> Program:
     program = Program()
     executable = "".join(spec.argv[:1]) if spec.executable is None else spec.executable
     program.executable = _bytes("executable", executable)
-    program.argv = [_bytes("argument", argument) for argument in spec.argv]
+    program.argv = [_bytes(f"argument {index}", argument) for index, argument in enumerate(spec.argv)]
     program.environment = _environment(spec.environment)
     program.directory = _bytes("directory", spec.directory)
     program.stdout = b"" if has_terminal else _bytes("stdout", spec.stdout)
@@ -120,10 +120,15 @@ def _environment(environment: Mapping[str, str]) -> list[bytes]:
     for name in environment:
         if not name or "=" in name:
             raise SupervisionError(f"environment name {name!r}: must not be empty or contain '='")
-    return [_bytes(f"environment variable {name}", f"{name}={value}") for name, value in environment.items()]
+    return [_bytes(f"environment variable {name!r}", f"{name}={value}") for name, value in environment.items()]
 
 
 def _bytes(what: str, text: str) -> bytes:
-    if "\0" in text:
-        raise SupervisionError(f"{what} {text[:60]!r}: must not contain a NUL character")
-    return os.fsencode(text)
+    """Texts may be secrets, so an error names only what it is."""
+    try:
+        data = os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise SupervisionError(f"{what}: cannot be encoded: {error.reason}") from error
+    if b"\0" in data:
+        raise SupervisionError(f"{what}: must not contain a NUL character")
+    return data

@@ -1,0 +1,170 @@
+"""The life of a program, by itself."""
+
+import pytest
+from hypothesis import assume, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from tfmesos.supervision._life import MAX_LOSS_GRACE_S, MIN_GRACE_S, Action, Life, Stage
+
+GRACES = st.floats(min_value=0, max_value=100)
+
+
+class LifeMachine(RuleBasedStateMachine):
+    """Random orders of everything that can happen; the tree is played by two flags."""
+
+    life_class = Life
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.life = self.life_class()
+        self.now = 0.0
+        self.main_lives = False
+        self.others_live = False
+        self.performed: list[Action] = []
+        self.latest_end: float | None = None
+
+    def perform(self, actions: list[Action]) -> None:
+        self.performed += actions
+        if Action.START in actions:
+            self.main_lives = True
+
+    def expect_end_within(self, grace_s: float) -> None:
+        if self.main_lives or self.others_live:
+            end = self.now + max(grace_s, MIN_GRACE_S)
+            self.latest_end = end if self.latest_end is None else min(self.latest_end, end)
+
+    @rule()
+    def open_gate(self) -> None:
+        self.perform(self.life.release())
+
+    @rule(grace_s=GRACES)
+    def ask_to_kill(self, grace_s: float) -> None:
+        self.perform(self.life.kill(grace_s, self.now))
+        self.expect_end_within(grace_s)
+
+    @rule(grace_s=GRACES, what=st.sampled_from(["the agent", "the fork server"]))
+    def lose_someone(self, grace_s: float, what: str) -> None:
+        self.perform(self.life.lose(what, grace_s, self.now))
+        self.expect_end_within(min(grace_s, MAX_LOSS_GRACE_S))
+
+    @rule(passed_s=st.floats(min_value=0, max_value=10))
+    def pass_time(self, passed_s: float) -> None:
+        """Never past the deadline without a tick at it: the shell waits no longer."""
+        end = self.now + passed_s
+        if self.life.deadline is not None:
+            end = min(end, self.life.deadline)
+        self.now = end
+        self.perform(self.life.tick(self.now))
+
+    @precondition(lambda self: self.main_lives)
+    @rule()
+    def program_starts_another(self) -> None:
+        self.others_live = True
+
+    @precondition(lambda self: self.main_lives)
+    @rule(status=st.sampled_from([0, 256, 15, 9]))
+    def main_process_ends(self, status: int) -> None:
+        self.main_lives = False
+        self.perform(self.life.reaped(status, left=self.others_live, now=self.now))
+        if self.others_live:
+            assert self.life.stage in (Stage.ENDING, Stage.STRIKING)
+
+    @precondition(lambda self: self.others_live)
+    @rule()
+    def others_end(self) -> None:
+        assume(self.life.stage in (Stage.ENDING, Stage.STRIKING))
+        self.others_live = False
+        self.perform(self.life.reaped(None, left=self.main_lives, now=self.now))
+
+    @invariant()
+    def the_end_is_reported_once_and_only_when_nothing_is_left(self) -> None:
+        ended = self.life.stage is Stage.ENDED
+        assert self.performed.count(Action.REPORT_ENDED) == ended
+        assert not (ended and (self.main_lives or self.others_live))
+
+    @invariant()
+    def it_starts_at_most_once(self) -> None:
+        assert self.performed.count(Action.START) <= 1
+
+    @invariant()
+    def sigterm_comes_once_and_never_after_sigkill(self) -> None:
+        assert self.performed.count(Action.TERMINATE_TREE) <= 1
+        if Action.TERMINATE_TREE in self.performed and Action.KILL_TREE in self.performed:
+            assert self.performed.index(Action.TERMINATE_TREE) < self.performed.index(Action.KILL_TREE)
+
+    @invariant()
+    def asking_again_only_shortens_the_grace(self) -> None:
+        if self.life.stage is Stage.ENDING:
+            assert self.life.deadline is not None
+            assert self.latest_end is not None
+            assert self.life.deadline <= self.latest_end
+
+    @invariant()
+    def whoever_outlives_the_grace_is_killed(self) -> None:
+        if self.latest_end is not None and self.now > self.latest_end and (self.main_lives or self.others_live):
+            assert Action.KILL_TREE in self.performed
+
+    @invariant()
+    def an_ending_life_wants_to_be_woken(self) -> None:
+        assert (self.life.deadline is not None) == (self.life.stage in (Stage.ENDING, Stage.STRIKING))
+
+
+FAST = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+def test_life_keeps_its_promises_in_any_order() -> None:
+    run_state_machine_as_test(LifeMachine, settings=FAST)
+
+
+class ForgetfulLife(Life):
+    """Broken on purpose: every kill starts the grace anew."""
+
+    def kill(self, grace_s: float, now: float) -> list[Action]:
+        actions = super().kill(grace_s, now)
+        if self.stage is Stage.ENDING:
+            self.deadline = now + max(grace_s, MIN_GRACE_S)
+        return actions
+
+
+class HastyLife(Life):
+    """Broken on purpose: reports the end with the main process."""
+
+    def reaped(self, main_status: int | None, *, left: bool, now: float) -> list[Action]:
+        return super().reaped(main_status, left=left and main_status is None, now=now)
+
+
+@pytest.mark.parametrize("broken", [ForgetfulLife, HastyLife])
+def test_a_broken_life_is_found_out(broken: type[Life]) -> None:
+    class BrokenMachine(LifeMachine):
+        life_class = broken
+
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(BrokenMachine, settings=settings(FAST, max_examples=300))
+
+
+def test_what_outlives_the_main_process_has_the_rest_of_the_grace() -> None:
+    # given a program that was asked to end within 3 s
+    life = Life()
+    life.release()
+    life.kill(3.0, now=0.0)
+    # when its main process ends at once and a child does not
+    # then the child is killed only when the grace is over
+    assert life.reaped(15, left=True, now=0.1) == []
+    assert life.tick(2.9) == []
+    assert life.tick(3.0) == [Action.KILL_TREE]
+    assert life.reaped(None, left=False, now=3.1)[-1] is Action.REPORT_ENDED
+    assert life.wait_status == 15
+
+
+def test_a_program_that_ends_by_itself_takes_its_rest_along_at_once() -> None:
+    life = Life()
+    life.release()
+    assert life.reaped(0, left=True, now=5.0) == [Action.KILL_TREE]
+
+
+def test_a_step_that_cannot_be_tells_the_story() -> None:
+    life = Life()
+    life.kill(1.0, now=0.0)
+    with pytest.raises(RuntimeError, match="no way to ended from gated > ended"):
+        life._go(Stage.ENDED)
