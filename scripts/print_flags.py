@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from tfmesos.agent import AgentFlags
 from tfmesos.cli.execute.flags import ExecuteFlags
+from tfmesos.cli.run.options import help_text
 from tfmesos.flags import reference_page
 from tfmesos.master import MasterFlags
 
 OPENING = """# Every flag
 
-Printed from the programs by `scripts/print_flags.py`. The options of `tfrun` are in [user.md](user.md).
+Printed from the programs by `scripts/print_flags.py`. [user.md](user.md) explains the options of `tfrun`.
 
-The programs named like those of Apache Mesos have its grammar: `--name=value`; for a boolean `--name`, `--no-name` or
-`--name=true|false`. `--name=file:///path` reads the value from a file. `mesos-master` and `mesos-agent` also read
-`MESOS_NAME` from the environment; the command line wins. Durations have a unit (`500ms`, `10secs`, `1mins`), sizes
-too (`4096B`, `1GB`).
+### `tfrun`
+"""
+
+GRAMMAR = """The other programs are named like those of Apache Mesos and have its grammar: `--name=value`; for a boolean `--name`,
+`--no-name` or `--name=true|false`. `--name=file:///path` reads the value from a file. `mesos-master` and `mesos-agent`
+also read `MESOS_NAME` from the environment; the command line wins. Durations have a unit (`500ms`, `10secs`, `1mins`),
+sizes too (`4096B`, `1GB`).
 """
 
 
 def page() -> str:
     """The whole text of docs/flags.md."""
     programs = (("mesos-master", MasterFlags), ("mesos-agent", AgentFlags), ("mesos-execute", ExecuteFlags))
-    return "\n".join([OPENING, *(reference_page(flags, program) for program, flags in programs)])
+    tfrun = f"```text\n{help_text().rstrip()}\n```\n"
+    return "\n".join([OPENING, tfrun, GRAMMAR, *(reference_page(flags, program) for program, flags in programs)])
 
 
 if __name__ == "__main__":
