@@ -154,9 +154,13 @@ class HttpConnection:
         """Returns when either side has closed."""
         await asyncio.shield(self._wire.lost)
 
-    async def close(self) -> None:
+    def abort(self) -> None:
         """Close now; who still awaits an answer gets ConnectionLost. May be called again."""
         self._wire.end(ConnectionLost(self.address, "closed on this side"))
+
+    async def close(self) -> None:
+        """Close now, as `abort` does."""
+        self.abort()
 
     async def __aenter__(self) -> "HttpConnection":
         return self
