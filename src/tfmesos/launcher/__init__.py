@@ -1,4 +1,4 @@
-"""Jobs on Mesos: a gang of tasks is placed, wired, followed and ended as one. Knows the training frameworks; blind to master and agent."""
+"""Jobs on Mesos: a gang of tasks is placed, wired, followed and ended as one. Knows the training frameworks."""
 
 from tfmesos.launcher.errors import JobFailed, JobSpecError, NeverFits
 from tfmesos.launcher.options import ExtraConfig, RunOptions

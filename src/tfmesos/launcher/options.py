@@ -12,7 +12,10 @@ from tfmesos.launcher.volumes import ContainerOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraConfig:
-    """Shell commands around every task: `initializer` before it (its failure is the task's), `finalizer` after it, also when it is killed."""
+    """Shell commands around every task.
+
+    `initializer` runs before it, and its failure is the task's; `finalizer` after it, also when it is killed.
+    """
 
     initializer: str | None = None
     finalizer: str | None = None

@@ -49,7 +49,7 @@ class Job:
         return range(self.start, self.num)
 
     @classmethod
-    def from_any(cls, value: "Job | Mapping[str, object]") -> "Job":
+    def from_any(cls, value: object) -> "Job":
         """A Job from itself or from a dict with the same names. Raises JobSpecError."""
         if isinstance(value, Job):
             return value
@@ -62,15 +62,18 @@ class Job:
         for name in ("name", "num"):
             if name not in value:
                 raise JobSpecError(f"a job needs a {name!r}: {dict(value)!r}")
-        return cls(**value)  # type: ignore[arg-type]  # __post_init__ checks each of them
+        return cls(**value)  # __post_init__ checks each of them
 
 
-def jobs_from(value: "Job | Mapping[str, object] | Iterable[Job | Mapping[str, object]]") -> tuple[Job, ...]:
-    """The roles of a cluster from one Job, one dict, or a list of either; roles without tasks are left out. Raises JobSpecError."""
-    single = isinstance(value, Job | Mapping)
-    if not single and (isinstance(value, str | bytes) or not isinstance(value, Iterable)):
+def jobs_from(value: object) -> tuple[Job, ...]:
+    """The roles of a cluster from one Job, one dict, or a list of either; roles without tasks are left out.
+
+    Raises JobSpecError.
+    """
+    items = [value] if isinstance(value, Job | Mapping) else value
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
         raise JobSpecError(f"jobs are a Job, a dict, or a list of either, not {type(value).__name__}: {value!r}")
-    jobs = tuple(Job.from_any(item) for item in ([value] if single else value))  # type: ignore[list-item,union-attr]
+    jobs = tuple(Job.from_any(item) for item in items)
     seen: set[str] = set()
     for job in jobs:
         if job.name in seen:
@@ -130,7 +133,7 @@ def _checked_command(name: str, cmd: object) -> str | tuple[str, ...] | None:
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuse what cannot be an argument or a variable: text that is not UTF-8 (Mesos carries only that) or holds NUL."""
+    """Refuse what cannot be an argument or a variable: what is not UTF-8 (Mesos carries only that) or holds NUL."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskView:
-    """One task of a job at one moment. `state` is Mesos' name (`TASK_RUNNING`); before it is placed `agent` and `address` are empty."""
+    """One task of a job at one moment.
+
+    `state` is Mesos' name (`TASK_RUNNING`); before it is placed `agent` and `address` are empty.
+    """
 
     job: str
     index: int

@@ -1,0 +1,83 @@
+"""From a role's task to what is launched: the arguments and environment that Mesos is given."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfmesos.launcher import carrier
+from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
+from tfmesos.launcher.limits import check_program
+from tfmesos.launcher.options import RunOptions
+from tfmesos.launcher.specification import Job, check_text
+from tfmesos.launcher.volumes import Volume
+from tfmesos.launcher.wiring import wired_command, wired_variables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What a task runs. `command` and `shown` are for people: without the carrier, with what it sets."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    command: tuple[str, ...] | None
+    shown: Mapping[str, str]
+
+
+class Blueprint:
+    """Builds the programs of one job; the same for every attempt but for the addresses."""
+
+    def __init__(self, options: RunOptions, variables: Mapping[str, str]) -> None:
+        """`variables`: what every task gets, see environment.py. Raises JobSpecError for a bad directory."""
+        if options.directory is not None:
+            check_text(options.directory, "the working directory")
+        self._options = options
+        self._variables = variables
+        self._source = Path(carrier.__file__).read_text("utf-8")
+        self._jobs = {job.name: job for job in options.jobs}
+
+    def program(self, me: TaskAddress, everyone: ClusterAddresses, agent: str | None) -> Program:
+        """What one task runs on an agent; None: on this machine. Raises JobSpecError where Linux could not start it."""
+        job, options = self._jobs[me.job], self._options
+        command = None
+        if job.cmd is not None:
+            command = wired_command(_command(job), me, everyone, placeholders=options.placeholders)
+        defaults = wired_variables(me, everyone)
+        shown = {**defaults, **self._variables}
+        task = f"{me.job}:{me.index}"
+        check_program(task, command or (), shown)
+        description = {
+            "agent": agent or "this machine",
+            "directory": options.directory if options.container.image is None else None,
+            "paths": [volume.source for volume in needless_volumes(options)],
+            "port": me.port or None,
+            "defaults": defaults,
+            "initializer": options.extra_config.initializer,
+            "finalizer": options.extra_config.finalizer,
+            "command": command,
+            "python": sys.executable if options.container.image is None else None,
+            "server": _server(me, everyone, options.protocol) if command is None else None,
+        }
+        python = sys.executable if self._options.embedded or agent is None else "python3"
+        # without site a command starts sooner; a server needs it to find TensorFlow
+        argv = (python, *(("-S", "-E") if command is not None else ()), "-c", self._source)
+        environment = {**self._variables, **carrier.pack(description)}
+        check_program(task, argv, environment)
+        return Program(argv=argv, environment=environment, command=command, shown=shown)
+
+
+def needless_volumes(options: RunOptions) -> tuple[Volume, ...]:
+    """Volumes that need no mount: without an image a task sees the agent's own files."""
+    if options.container.image is not None:
+        return ()
+    return tuple(volume for volume in options.container.volumes if volume.is_identity and not volume.read_only)
+
+
+def _command(job: Job) -> str | tuple[str, ...]:
+    assert job.cmd is not None
+    return job.cmd if isinstance(job.cmd, str) else tuple(job.cmd)
+
+
+def _server(me: TaskAddress, everyone: ClusterAddresses, protocol: str) -> dict[str, object]:
+    cluster = {job: everyone.of(job) for job in everyone.jobs}
+    return {"cluster": cluster, "job_name": me.job, "task_index": me.index, "protocol": protocol}

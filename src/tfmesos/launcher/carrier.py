@@ -1,0 +1,212 @@
+"""What travels with a task: `python3 -c <this file>`. Standard library only, Python 3.6 or newer.
+
+The launcher leaves one JSON object in the environment, compressed, in entries below Linux' 128 KiB each:
+
+    agent        the name of the agent, for texts
+    directory    where to start, or null
+    paths        paths that must exist
+    port         the task's port, or null
+    defaults     variables to set unless they are set
+    initializer  a shell line to run before, or null
+    finalizer    a shell line to run after, or null
+    command      the arguments to run; null starts a TensorFlow server
+    python       the interpreter for the server where it exists, or null
+    server       {cluster: {role: {index: address}}, job_name, task_index, protocol}
+"""
+
+import base64
+import errno
+import json
+import os
+import signal
+import sys
+import zlib
+
+MYPY = False
+if MYPY:  # the module `typing` costs a task's start several milliseconds
+    from collections.abc import MutableMapping
+    from typing import Any, NoReturn
+
+ENTRY = "TFMESOS_CARRIER_"
+ENTRY_LIMIT = 100000
+PORT_TAKEN = 98
+NO_DIRECTORY = 72
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def pack(description: "dict[str, Any]") -> "dict[str, str]":
+    """The entries of an environment that carry `description`."""
+    data = zlib.compress(json.dumps(description).encode("utf-8"), 6)
+    text = base64.b64encode(data).decode("ascii")
+    parts = [text[start : start + ENTRY_LIMIT] for start in range(0, len(text), ENTRY_LIMIT)]
+    return {ENTRY + str(number): part for number, part in enumerate(parts)}
+
+
+def unpack(environment: "MutableMapping[str, str]") -> "Any":
+    """Take the description out of an environment: the task does not see it."""
+    parts = []  # type: list[str]
+    while ENTRY + str(len(parts)) in environment:
+        parts.append(environment.pop(ENTRY + str(len(parts))))
+    return json.loads(zlib.decompress(base64.b64decode("".join(parts))).decode("utf-8"))
+
+
+def fail(status: int, text: str) -> "NoReturn":
+    """End the task with a text in its log."""
+    data = f"tfmesos: {text}\n".encode("utf-8", "backslashreplace")
+    os.write(2, data)
+    os._exit(status)
+
+
+def enter(description: "dict[str, Any]") -> None:
+    """Go where the launcher was, or say why not: a silent start elsewhere would find other files."""
+    directory, agent = description["directory"], description["agent"]
+    for path in description["paths"]:
+        if not os.path.exists(path.encode("utf-8")):
+            fail(NO_DIRECTORY, f"the volume {path} does not exist on agent {agent}")
+    if directory is None:
+        return
+    try:
+        os.chdir(directory.encode("utf-8"))
+    except OSError as error:
+        fail(NO_DIRECTORY, f"cannot enter the working directory {directory} on agent {agent}: {error.strerror}")
+    os.environb[b"PWD"] = directory.encode("utf-8")
+
+
+def restore_environment() -> None:
+    """Undo what the interpreter did: it sets LC_CTYPE in the C locale (PEP 538)."""
+    with open("/proc/self/environ", "rb") as file:
+        first = [entry.split(b"=", 1)[0] for entry in file.read().split(b"\0")]
+    if b"LC_CTYPE" not in first:
+        os.environb.pop(b"LC_CTYPE", None)
+
+
+def set_defaults(description: "dict[str, Any]") -> None:
+    """Set what the user did not set, byte for byte."""
+    for name, value in description["defaults"].items():
+        os.environb.setdefault(name.encode("utf-8"), value.encode("utf-8"))
+
+
+def hold(port: int) -> "Any":
+    """A socket that keeps the port for the program: SO_REUSEADDR and never listening."""
+    import socket
+
+    holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        holder.bind(("", port))
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            fail(PORT_TAKEN, f"port {port} is taken by another program")
+    return holder
+
+
+def run_shell(line: str) -> int:
+    """Run a shell line of the extra configuration; returns its exit status."""
+    import subprocess
+
+    status = subprocess.call([b"sh", b"-c", line.encode("utf-8")])
+    return status if status >= 0 else 128 - status
+
+
+def execute(command: "list[str]") -> "NoReturn":
+    """Become the command."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)  # Python ignores them, and an ignored signal stays so over exec
+    arguments = [part.encode("utf-8") for part in command]
+    try:
+        os.execvpe(arguments[0], arguments, os.environb)
+    except OSError as error:
+        status = 127 if error.errno in (errno.ENOENT, errno.ENOTDIR) else 126
+        fail(status, f"cannot run {command[0]}: {error.strerror}")
+
+
+def run_with_finalizer(command: "list[str]", finalizer: str) -> "NoReturn":
+    """Run the command as a child that gets our signals, then the finalizer; end as the command ended."""
+    child = os.fork()
+    if child == 0:
+        execute(command)
+    for number in FORWARDED:
+        signal.signal(number, lambda received, frame: forward(child, received))
+    status = os.waitpid(child, 0)[1]
+    for number in FORWARDED:
+        signal.signal(number, signal.SIG_IGN)
+    run_shell(finalizer)
+    if os.WIFSIGNALED(status):
+        end_by_signal(os.WTERMSIG(status))
+    os._exit(os.WEXITSTATUS(status))
+
+
+def forward(child: int, number: int) -> None:
+    """Pass a signal on."""
+    try:  # noqa: SIM105  contextlib costs a task's start a millisecond
+        os.kill(child, number)
+    except OSError:
+        pass
+
+
+def end_by_signal(number: int) -> "NoReturn":
+    """End as the command did, so that the agent reports the truth; without a second core file."""
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)
+
+
+def serve(description: "dict[str, Any]") -> None:
+    """Run a TensorFlow server until it is killed, its port held while TensorFlow is loaded."""
+    holder = hold(description["port"])
+    import tensorflow
+
+    server = description["server"]
+    cluster = {
+        job: {int(index): address for index, address in tasks.items()} for job, tasks in server["cluster"].items()
+    }
+    running = tensorflow.distribute.Server(
+        tensorflow.train.ClusterSpec(cluster),
+        job_name=server["job_name"],
+        task_index=server["task_index"],
+        protocol=server["protocol"],
+    )
+    running.join()
+    holder.close()
+
+
+def use_interpreter(description: "dict[str, Any]") -> None:
+    """Go on under the launcher's interpreter where the agent has it: TensorFlow is there, and perhaps nowhere else."""
+    python = description["python"]
+    if not python or python == sys.executable or not os.access(python.encode("utf-8"), os.X_OK):
+        return
+    description["python"] = None
+    os.environ.update(pack(description))
+    with open("/proc/self/cmdline", "rb") as file:
+        source = file.read().rstrip(b"\0").split(b"\0")[-1]
+    os.execv(python, [python, "-c", source])
+
+
+def main() -> None:
+    """Do all of it."""
+    restore_environment()
+    description = unpack(os.environ)
+    if description["command"] is None:
+        use_interpreter(description)
+    set_defaults(description)
+    enter(description)
+    if description["port"]:
+        hold(description["port"]).close()
+    if description["initializer"]:
+        status = run_shell(description["initializer"])
+        if status:
+            fail(status, f"the initializer ended with status {status}")
+    if description["command"] is None:
+        serve(description)
+    elif description["finalizer"]:
+        run_with_finalizer(description["command"], description["finalizer"])
+    else:
+        execute(description["command"])
+
+
+if __name__ == "__main__":
+    main()

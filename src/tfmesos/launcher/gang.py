@@ -1,0 +1,466 @@
+"""The life of a gang of tasks, from the first offer to the last task's end. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import assert_never
+
+from tfmesos.launcher import carrier
+from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
+from tfmesos.launcher.events import (
+    Action,
+    AllRun,
+    AskSurvey,
+    ConnectionFailed,
+    Decline,
+    Ending,
+    Event,
+    FailedTask,
+    Finish,
+    FinishLogs,
+    FollowLogs,
+    Kill,
+    KillLocal,
+    Launch,
+    LaunchFailed,
+    LaunchImpossible,
+    LocalEnded,
+    MasterRefused,
+    NewTask,
+    OfferRescinded,
+    OffersArrived,
+    Reconcile,
+    Revive,
+    Say,
+    StartLocal,
+    StatusArrived,
+    StopAsked,
+    Subscribed,
+    Suppress,
+    Surveyed,
+    TimePassed,
+)
+from tfmesos.launcher.members import Member, Members, is_terminal
+from tfmesos.launcher.offerbook import OfferBook
+from tfmesos.launcher.phases import Phase, PhaseKeeper
+from tfmesos.launcher.placement import Offer, Placed, TaskKey, build_wishes, place
+from tfmesos.launcher.specification import Job
+from tfmesos.launcher.statuses import ERROR, FINISHED, UNREACHABLE, Status, exit_status, is_start_failure
+from tfmesos.launcher.success import has_succeeded, stragglers
+from tfmesos.launcher.survey import Survey, explain
+from tfmesos.launcher.tasks import TaskView
+
+ATTEMPTS = 3
+LONG_REFUSAL_S = 3600.0
+EXPLAIN_AFTER_S = 10.0
+EXPLAIN_EMBEDDED_S = 1.0
+UNREACHABLE_WAIT_S = 60.0
+STRAGGLER_S = 10.0
+PORT_WINDOW_S = 30.0
+END_MARGIN_S = 10.0
+TIME_LIMIT_STATUS = 124
+REMOVED = "Framework has been removed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangOptions:
+    """What the core needs of a run. `local`: the task that runs on the launcher's machine, at `local_address`."""
+
+    jobs: tuple[Job, ...]
+    role: str = "*"
+    embedded: bool = False
+    fail_fast: bool = False
+    time_limit_s: float | None = None
+    grace_s: float = 3.0
+    local_address: TaskAddress | None = None
+
+
+class Gang:
+    """One job. Feed it every event in order; it wants to be fed TimePassed at `wakes_at`."""
+
+    def __init__(self, options: GangOptions, random: Random, now: float) -> None:
+        self._options = options
+        self._random = random
+        self._phases = PhaseKeeper()
+        self._offers = OfferBook(random)
+        local = options.local_address
+        self._local_key = TaskKey(local.job, local.index) if local else None
+        self._wishes = build_wishes(options.jobs, without=[self._local_key] if self._local_key else [])
+        keys = [TaskKey(job.name, index) for job in options.jobs for index in job.indices]
+        self._members = Members(all=[Member(key=key, is_local=key == self._local_key) for key in keys])
+        self._everyone = ClusterAddresses(())
+        self._used_ports: dict[str, set[int]] = {}
+        self._timers: dict[str, float] = {}
+        self._ending: Ending | None = None
+        self._said = ""
+        self._actions: list[Action] = []
+        if options.time_limit_s is not None:
+            self._timers["limit"] = now + options.time_limit_s
+
+    # -- what is seen of it
+
+    @property
+    def phase(self) -> Phase:
+        """Where the gang is."""
+        return self._phases.phase
+
+    @property
+    def wakes_at(self) -> float | None:
+        """When it wants TimePassed; None: not before another event."""
+        times = list(self._timers.values())
+        if self._offers.expires_at is not None:
+            times.append(self._offers.expires_at)
+        times += [member.unreachable_until for member in self._members.all if member.unreachable_until is not None]
+        return min(times, default=None)
+
+    @property
+    def tasks(self) -> tuple[TaskView, ...]:
+        """All tasks as they are."""
+        return tuple(member.view() for member in self._members.all)
+
+    @property
+    def everyone(self) -> ClusterAddresses:
+        """The addresses of the present attempt; empty before the first."""
+        return self._everyone
+
+    # -- what it is told
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        """Take one event; returns what to do, in order."""
+        self._actions = []
+        if self.phase is not Phase.OVER:
+            self._handle(event, now)
+        elif isinstance(event, StatusArrived):
+            self._kill_stranger(event.status)
+        return self._actions
+
+    def _handle(self, event: Event, now: float) -> None:
+        match event:
+            case Subscribed():
+                self._subscribed(now)
+            case OffersArrived(offers):
+                self._offers_arrived(offers, now)
+            case OfferRescinded(offer_id):
+                self._offers.drop(offer_id)
+            case StatusArrived(status):
+                self._status_arrived(status, now)
+            case LaunchFailed(task_ids, text):
+                self._launch_failed(task_ids, text, now)
+            case LaunchImpossible(text):
+                self._end(Ending(exit_status=2, text=text), now)
+            case MasterRefused(text):
+                self._lost(Ending(exit_status=1, text=_removal_text(text)), now)
+            case ConnectionFailed(text, status):
+                self._lost(Ending(exit_status=status, text=text), now)
+            case Surveyed(survey):
+                self._surveyed(survey, now)
+            case LocalEnded(status, text):
+                self._local_ended(status, text, now)
+            case StopAsked(status, text, at_once):
+                self._stop(Ending(exit_status=status, text=text), now, at_once=at_once)
+            case TimePassed():
+                self._time_passed(now)
+            case _:
+                assert_never(event)
+
+    # -- placing
+
+    def _subscribed(self, now: float) -> None:
+        self._offers.clear()
+        placed = [member.task for member in self._members.live if member.task]
+        if placed:
+            self._do(Reconcile(tuple((task.task_id, task.placed.agent_id) for task in placed)))
+        if self.phase is Phase.PLACING:
+            self._await_offers(now)
+
+    def _await_offers(self, now: float) -> None:
+        self._timers["explain"] = now + (EXPLAIN_EMBEDDED_S if self._options.embedded else EXPLAIN_AFTER_S)
+        if not self._wishes:
+            self._launch((), now)
+
+    def _offers_arrived(self, offers: tuple[Offer, ...], now: float) -> None:
+        if self.phase is not Phase.PLACING:
+            self._do(Decline(tuple(offer.id for offer in offers), LONG_REFUSAL_S))
+            return
+        self._offers.add(offers, now)
+        placed = place(self._wishes, self._offers.held, self._options.role, self._random, self._used_ports)
+        if placed is not None:
+            self._launch(placed, now)
+        elif self._options.embedded:
+            self._do(AskSurvey())
+
+    def _launch(self, placed: Sequence[Placed], now: float) -> None:
+        attempt = self._members.start_attempt()
+        self._timers.pop("explain", None)
+        self._phases.enter(Phase.STARTING, f"attempt {attempt}")
+        tasks = [_new_task(one, attempt) for one in placed]
+        self._everyone = self._addresses(tasks)
+        by_agent: dict[str, list[NewTask]] = {}
+        for task in tasks:
+            by_agent.setdefault(task.placed.agent_id, []).append(task)
+            self._members.launched(task, now)
+            self._used_ports.setdefault(task.placed.agent_id, set()).add(task.placed.port)
+        for agent_id, group in by_agent.items():
+            offer_ids = self._offers.take(agent_id)
+            self._do(
+                Launch(
+                    agent_id=agent_id,
+                    offer_ids=offer_ids,
+                    tasks=tuple(group),
+                    everyone=self._everyone,
+                    refuse_s=LONG_REFUSAL_S,
+                )
+            )
+        self._want_no_offers()
+        self._look(now)
+
+    def _addresses(self, tasks: Sequence[NewTask]) -> ClusterAddresses:
+        found = {task.placed.key: task.address for task in tasks}
+        if self._local_key and self._options.local_address:
+            found[self._local_key] = self._options.local_address
+        return ClusterAddresses(tuple(found[member.key] for member in self._members.all))
+
+    def _want_no_offers(self) -> None:
+        self._do(Suppress())
+        back = self._offers.give_back(LONG_REFUSAL_S)
+        if back:
+            self._do(Decline(back.offer_ids, back.refuse_s))
+
+    def _surveyed(self, survey: Survey | None, now: float) -> None:
+        if self.phase is not Phase.PLACING or survey is None:
+            return
+        shortage = explain(self._wishes, survey)
+        if shortage.is_final and (self._options.embedded or self._options.fail_fast):
+            self._end(Ending(exit_status=69, text=shortage.text, never_fits=True), now)
+        elif shortage.text != self._said and not self._options.embedded:
+            self._said = shortage.text
+            self._do(Say(f"waiting: {shortage.text}"))
+
+    # -- running
+
+    def _status_arrived(self, status: Status, now: float) -> None:
+        member = self._members.by_id.get(status.task_id)
+        if member is None or member.ended:
+            self._kill_stranger(status)
+            return
+        member.unreachable_until = None
+        member.state = status.state
+        if status.state in ("TASK_STARTING", "TASK_RUNNING", FINISHED, "TASK_FAILED"):
+            self._follow(member, status)
+        if status.state in ("TASK_RUNNING", FINISHED):
+            member.has_run = True
+        if status.state == UNREACHABLE:
+            member.unreachable_until = now + UNREACHABLE_WAIT_S
+        if is_terminal(status.state):
+            self._ended(member, status, now)
+        self._look(now)
+
+    def _follow(self, member: Member, status: Status) -> None:
+        if member.task and not member.is_followed:
+            member.is_followed = True
+            self._do(FollowLogs(member.task, status.executor_id or status.task_id))
+
+    def _kill_stranger(self, status: Status) -> None:
+        """A task that we gave up came back: nobody else would end it."""
+        if not is_terminal(status.state) and status.state != UNREACHABLE and status.state != "TASK_KILLING":
+            self._do(Kill(status.task_id, status.agent_id, None))
+
+    def _ended(self, member: Member, status: Status, now: float) -> None:
+        member.ended = True
+        if member.is_followed:
+            self._do(FinishLogs(status.task_id))
+        if status.state == FINISHED or self.phase not in (Phase.STARTING, Phase.RUNNING):
+            return
+        self._failed(member, status, now)
+
+    def _failed(self, member: Member, status: Status, now: float) -> None:
+        number = exit_status(status.message)
+        if self._may_retry(member, status, number, now):
+            self._retreat(member, status, now)
+            return
+        failed = FailedTask(
+            key=member.key, task=member.task, hostname=member.hostname, status=status, exit_status=number
+        )
+        self._end(Ending(exit_status=number, failed=failed), now)
+
+    def _may_retry(self, member: Member, status: Status, number: int, now: float) -> bool:
+        if self._members.attempt >= ATTEMPTS or status.state == ERROR or member.is_local:
+            return False
+        port_taken = number == carrier.PORT_TAKEN and now - member.launched_at < PORT_WINDOW_S
+        if self.phase is Phase.RUNNING:
+            return port_taken
+        return port_taken or is_start_failure(status, has_run=member.has_run)
+
+    def _launch_failed(self, task_ids: Sequence[str], text: str, now: float) -> None:
+        for task_id in task_ids:
+            member = self._members.by_id.get(task_id)
+            if member is not None and not member.ended and member.task:
+                agent_id = member.task.placed.agent_id
+                lost = Status(task_id=task_id, agent_id=agent_id, state="TASK_DROPPED", message=text)
+                self._status_arrived(lost, now)
+
+    def _local_ended(self, status: int, text: str, now: float) -> None:
+        member = next(member for member in self._members.all if member.is_local)
+        member.ended = True
+        member.state = "TASK_FAILED" if status else FINISHED
+        if status and self.phase is Phase.RUNNING:
+            self._failed(member, Status(task_id="", agent_id="", state=member.state, message=text), now)
+        self._look(now)
+
+    # -- looking at the whole
+
+    def _look(self, now: float) -> None:
+        """Go on to the next phase if all of its conditions hold."""
+        if self.phase is Phase.STARTING and all(member.has_run or member.is_local for member in self._members.all):
+            self._phases.enter(Phase.RUNNING, "all run")
+            self._start_local(now)
+            self._do(AllRun())
+        if self.phase is Phase.RUNNING and has_succeeded(self._members.all):
+            self._succeed(now)
+        if self.phase is Phase.RETREATING and not self._members.live:
+            self._place_again(now)
+        if self.phase is Phase.ENDING:
+            self._look_at_end(now)
+
+    def _start_local(self, now: float) -> None:
+        local = self._options.local_address
+        if local and self._local_key:
+            member = self._members.of(self._local_key)
+            member.is_launched, member.has_run, member.launched_at = True, True, now
+            member.address, member.state = local.text, "TASK_RUNNING"
+            self._do(StartLocal(address=local, everyone=self._everyone))
+
+    def _retreat(self, member: Member, status: Status, now: float) -> None:
+        self._phases.enter(Phase.RETREATING, f"{member.key}: {status.state}")
+        why = f"{status.state} {status.message}".strip()
+        self._do(Say(f"{member.key} did not start on {member.hostname} ({why}); placing all tasks anew"))
+        self._kill_live(None)
+        self._timers["abandon"] = now + self._options.grace_s + END_MARGIN_S
+
+    def _place_again(self, now: float) -> None:
+        self._timers.pop("abandon", None)
+        self._phases.enter(Phase.PLACING, "all gone")
+        self._do(Revive())
+        self._await_offers(now)
+
+    # -- ending
+
+    def _succeed(self, now: float) -> None:
+        self._ending = Ending(exit_status=0)
+        self._phases.enter(Phase.ENDING, "success")
+        if stragglers(self._members.all):
+            self._timers["stragglers"] = now + STRAGGLER_S
+        else:
+            self._kill_for_end(None, now)
+
+    def _end(self, ending: Ending, now: float) -> None:
+        if self._ending is not None:
+            return
+        self._ending = replace(ending, stopped=len(self._members.live))
+        if self.phase is Phase.PLACING:
+            self._want_no_offers()
+        self._phases.enter(Phase.ENDING, ending.text or "failure")
+        self._kill_for_end(None, now)
+        self._look(now)
+
+    def _stop(self, ending: Ending, now: float, *, at_once: bool) -> None:
+        self._end(ending, now)
+        if self.phase is Phase.ENDING and (at_once or "stragglers" in self._timers):
+            self._timers.pop("stragglers", None)
+            self._kill_for_end(0.0 if at_once else None, now)
+
+    def _lost(self, ending: Ending, now: float) -> None:
+        """There is no framework any more: nothing is left to wait for but what runs here."""
+        ending = self._ending or replace(ending, stopped=len(self._members.live))
+        for member in self._members.live:
+            if not member.is_local:
+                self._members.abandon(member)
+        self._kill_live(self._options.grace_s)
+        if self.phase is not Phase.ENDING:
+            self._phases.enter(Phase.ENDING, ending.text)
+        self._ending = ending
+        self._look_at_end(now)
+
+    def _kill_for_end(self, grace_s: float | None, now: float) -> None:
+        self._kill_live(grace_s)
+        grace = self._options.grace_s if grace_s is None else grace_s
+        self._timers["abandon"] = now + grace + (END_MARGIN_S if grace_s is None else 2.0)
+
+    def _kill_live(self, grace_s: float | None) -> None:
+        for member in self._members.live:
+            member.kill_asked = True
+            if member.is_local:
+                self._do(KillLocal(self._options.grace_s if grace_s is None else grace_s))
+            elif member.task:
+                self._do(Kill(member.task.task_id, member.task.placed.agent_id, grace_s))
+
+    def _look_at_end(self, now: float) -> None:
+        if "stragglers" in self._timers and not stragglers(self._members.all):
+            del self._timers["stragglers"]
+            self._kill_for_end(None, now)
+        if not self._members.live and self._ending is not None:
+            self._timers.clear()
+            self._offers.clear()
+            self._phases.enter(Phase.OVER, "none left")
+            self._do(Finish(self._ending))
+
+    # -- time
+
+    def _time_passed(self, now: float) -> None:
+        for name in [name for name, at in self._timers.items() if at <= now]:
+            del self._timers[name]
+            self._timer_fired(name, now)
+        if self._offers.expires_at is not None and self._offers.expires_at <= now:
+            back = self._offers.give_back()
+            if back:
+                self._do(Decline(back.offer_ids, back.refuse_s))
+        for member in self._members.all:
+            if member.unreachable_until is not None and member.unreachable_until <= now:
+                self._give_up(member, now)
+
+    def _timer_fired(self, name: str, now: float) -> None:
+        match name:
+            case "limit":
+                text = f"the time limit of {self._options.time_limit_s:g} s is over"
+                self._stop(Ending(exit_status=TIME_LIMIT_STATUS, text=text), now, at_once=False)
+            case "explain":
+                self._timers["explain"] = now + EXPLAIN_AFTER_S
+                self._do(AskSurvey())
+            case "stragglers":
+                self._kill_for_end(None, now)
+            case "abandon":
+                for member in self._members.live:
+                    self._members.abandon(member)
+                self._look(now)
+
+    def _give_up(self, member: Member, now: float) -> None:
+        """Its agent did not come back in time."""
+        member.unreachable_until = None
+        if member.task is None or member.ended:
+            return
+        text = f"its agent was unreachable for {UNREACHABLE_WAIT_S:g} s"
+        placed = member.task.placed
+        status = Status(task_id=member.task.task_id, agent_id=placed.agent_id, state=UNREACHABLE, message=text)
+        self._members.abandon(member)
+        if member.is_followed:
+            self._do(FinishLogs(member.task.task_id))
+        if self.phase in (Phase.STARTING, Phase.RUNNING):
+            self._failed(member, status, now)
+        self._look(now)
+
+    def _do(self, action: Action) -> None:
+        self._actions.append(action)
+
+
+def _new_task(placed: Placed, attempt: int) -> NewTask:
+    key = placed.key
+    return NewTask(
+        task_id=f"{key.job}-{key.index}.{attempt}",
+        placed=placed,
+        address=TaskAddress(job=key.job, index=key.index, host=placed.host, port=placed.port),
+    )
+
+
+def _removal_text(text: str) -> str:
+    """Mesos 1.11: a framework that an operator removed hears this when it subscribes again."""
+    return f"torn down by operator (the master says: {text})" if REMOVED in text else f"the master says: {text}"

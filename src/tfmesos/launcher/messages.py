@@ -1,0 +1,115 @@
+"""Between Mesos' messages and the launcher's own words."""
+
+import getpass
+import socket
+
+from tfmesos.launcher.blueprint import Program, needless_volumes
+from tfmesos.launcher.errors import JobSpecError
+from tfmesos.launcher.events import NewTask
+from tfmesos.launcher.options import RunOptions
+from tfmesos.launcher.placement import Offer
+from tfmesos.launcher.statuses import Status
+from tfmesos.launcher.volumes import Containerizer, Volume
+from tfmesos.resources import Resources
+from tfmesos.wire import mesos_pb2
+from tfmesos.wire.text import reason_name, source_name, state_name
+
+Capability = mesos_pb2.FrameworkInfo.Capability
+
+
+def build_framework(options: RunOptions) -> mesos_pb2.FrameworkInfo:
+    """GPU_RESOURCES is declared only by a job that wants GPUs: otherwise it would fill agents that have some."""
+    wanted = [Capability.PARTITION_AWARE, Capability.TASK_KILLING_STATE, Capability.RESERVATION_REFINEMENT]
+    if any(job.gpus for job in options.jobs):
+        wanted.append(Capability.GPU_RESOURCES)
+    return mesos_pb2.FrameworkInfo(
+        user=options.user or _current_user(),
+        name=options.framework_name,
+        role=options.role,
+        hostname=socket.gethostname(),
+        capabilities=[Capability(type=kind) for kind in wanted],
+    )
+
+
+def _current_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        raise JobSpecError("who runs this is not known: the user id has no name; set USER") from None
+
+
+def read_offer(offer: mesos_pb2.Offer) -> Offer:
+    """An offer. Tasks are reached at the address the agent has for its master, its name is for people.
+
+    Raises ResourcesError.
+    """
+    address = offer.url.address
+    usable = address.ip and address.ip not in ("0.0.0.0", "::")
+    host = address.ip if usable else offer.hostname
+    return Offer(
+        id=offer.id.value,
+        agent_id=offer.agent_id.value,
+        host=host,
+        hostname=offer.hostname,
+        endpoint=(host, address.port or 5051),
+        resources=Resources.from_proto(offer.resources).unallocated(),
+    )
+
+
+def read_status(status: mesos_pb2.TaskStatus) -> Status:
+    """A status update."""
+    return Status(
+        task_id=status.task_id.value,
+        agent_id=status.agent_id.value,
+        state=state_name(status.state),
+        reason=reason_name(status.reason) if status.HasField("reason") else "",
+        source=source_name(status.source) if status.HasField("source") else "",
+        message=status.message,
+        executor_id=status.executor_id.value,
+    )
+
+
+def build_task(task: NewTask, program: Program, options: RunOptions, grace_s: float) -> mesos_pb2.TaskInfo:
+    """A command task."""
+    placed = task.placed
+    info = mesos_pb2.TaskInfo(
+        name=str(placed.key),
+        task_id=mesos_pb2.TaskID(value=task.task_id),
+        agent_id=mesos_pb2.AgentID(value=placed.agent_id),
+        resources=placed.resources.to_proto(),
+        command=mesos_pb2.CommandInfo(shell=False, value=program.argv[0], arguments=program.argv),
+    )
+    for name, value in program.environment.items():
+        info.command.environment.variables.add(name=name, type=mesos_pb2.Environment.Variable.VALUE, value=value)
+    info.kill_policy.grace_period.nanoseconds = round(grace_s * 1e9)
+    container = build_container(options)
+    if container is not None:
+        info.container.CopyFrom(container)
+    return info
+
+
+def build_container(options: RunOptions) -> mesos_pb2.ContainerInfo | None:
+    """What the tasks run in; None where that is the agent's own file system with nothing mounted."""
+    chosen = options.container
+    needless = needless_volumes(options)
+    volumes = [_volume(volume) for volume in chosen.volumes if volume not in needless]
+    if chosen.image is None and not volumes:
+        return None
+    if chosen.type is Containerizer.DOCKER:
+        docker = mesos_pb2.ContainerInfo.DockerInfo(
+            image=chosen.image or "",
+            network=mesos_pb2.ContainerInfo.DockerInfo.HOST,
+            force_pull_image=chosen.force_pull,
+        )
+        return mesos_pb2.ContainerInfo(type=mesos_pb2.ContainerInfo.DOCKER, volumes=volumes, docker=docker)
+    container = mesos_pb2.ContainerInfo(type=mesos_pb2.ContainerInfo.MESOS, volumes=volumes)
+    if chosen.image is not None:
+        container.mesos.image.type = mesos_pb2.Image.DOCKER
+        container.mesos.image.docker.name = chosen.image
+        container.mesos.image.cached = not chosen.force_pull
+    return container
+
+
+def _volume(volume: Volume) -> mesos_pb2.Volume:
+    mode = mesos_pb2.Volume.RO if volume.read_only else mesos_pb2.Volume.RW
+    return mesos_pb2.Volume(mode=mode, container_path=volume.target, host_path=volume.source)
