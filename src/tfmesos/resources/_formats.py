@@ -211,8 +211,6 @@ def _validate_reservations(resource: mesos_pb2.Resource) -> str | None:
         if resource.role == "*" and resource.HasField("reservation"):
             return 'Invalid reservation: role "*" cannot be dynamically reserved'
         return None
-    if resource.HasField("role") and resource.HasField("reservation"):
-        return "`Resource.role` and `Resource.reservation` must not be set if `Resource.reservations` is set"
     for info in resource.reservations:
         if not info.HasField("type"):
             return "Invalid reservation: 'Resource.ReservationInfo.type' field must be set."

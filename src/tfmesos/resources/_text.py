@@ -5,7 +5,7 @@ import math
 import re
 from typing import Any
 
-from tfmesos.resources._entry import RANGES, SCALAR, SET, STATIC, Amount, Entry, Key, Reservation
+from tfmesos.resources._entry import DYNAMIC, RANGES, SCALAR, SET, STATIC, Amount, Entry, Key, Reservation, key_text
 from tfmesos.resources._formats import entry_of, thousandths
 from tfmesos.resources._ranges import Ranges
 from tfmesos.resources.errors import ResourcesError
@@ -20,11 +20,21 @@ def parse_entries(text: str, default_role: str) -> list[Entry]:
     entries = _json_entries(text, default_role) if text.lstrip().startswith("[") else _text_entries(text, default_role)
     kinds: dict[str, int] = {}
     for entry in entries:
-        if kinds.setdefault(entry.key.name, entry.key.kind) != entry.key.kind:
-            raise ResourcesError(
-                f"Resources with the same name ('{entry.key.name}') but different types are not allowed"
-            )
+        name, kind = entry.key.name, entry.key.kind
+        if kinds.setdefault(name, kind) != kind:
+            raise ResourcesError(f"Resources with the same name ('{name}') but different types are not allowed")
+        _check_allowed(entry.key)
     return entries
+
+
+def _check_allowed(key: Key) -> None:
+    """Refuses what only a program may say (Mesos 1.11: Resources::parse)."""
+    if any(reservation.type == DYNAMIC for reservation in key.reservations):
+        raise ResourcesError(f"Dynamic reservations cannot be specified in resources: {key_text(key)}")
+    if key.revocable:
+        raise ResourcesError(f"Revocable resources cannot be specified in resources: {key_text(key)}")
+    if key.disk and mesos_pb2.Resource.DiskInfo.FromString(key.disk).HasField("persistence"):
+        raise ResourcesError(f"Persistent volumes cannot be specified in resources: {key_text(key)}")
 
 
 def parse_attributes(text: str) -> list[mesos_pb2.Attribute]:
@@ -53,7 +63,7 @@ def _attribute(token: str) -> mesos_pb2.Attribute:
 
 
 def _text_entries(text: str, default_role: str) -> list[Entry]:
-    return [_entry(token, default_role) for token in text.split(";") if token]
+    return [_entry(token, default_role) for token in text.split(";") if token.strip()]
 
 
 def _entry(token: str, default_role: str) -> Entry:
