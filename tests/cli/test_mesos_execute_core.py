@@ -44,9 +44,9 @@ def offer(number: int, resources: str = "cpus:2;mem:256", role: str = "*") -> me
     return message
 
 
-def status(state: int, task: str = "t", uuid: bytes = b"0123456789abcdef", **more: str) -> mesos_pb2.TaskStatus:
+def status(state: int, task: str = "t", uuid: bytes = b"0123456789abcdef") -> mesos_pb2.TaskStatus:
     message = mesos_pb2.TaskStatus(
-        task_id=mesos_pb2.TaskID(value=task), agent_id=mesos_pb2.AgentID(value="S0"), uuid=uuid, **more
+        task_id=mesos_pb2.TaskID(value=task), agent_id=mesos_pb2.AgentID(value="S0"), uuid=uuid
     )
     message.state = state  # type: ignore[assignment]
     return message
@@ -172,7 +172,8 @@ def test_a_group_is_over_when_all_its_tasks_are() -> None:
 
 
 def test_a_status_is_printed_as_stock_mesos_does() -> None:
-    message = status(mesos_pb2.TASK_FAILED, message="Command exited with status 3")
+    message = status(mesos_pb2.TASK_FAILED)
+    message.message = "Command exited with status 3"
     message.source = mesos_pb2.TaskStatus.SOURCE_EXECUTOR
     message.reason = mesos_pb2.TaskStatus.REASON_COMMAND_EXECUTOR_FAILED
     message.healthy = False
@@ -212,11 +213,11 @@ def test_other_states_do_not(state: int) -> None:
     assert not any(isinstance(each, Over) for each in core_of().updated(status(state)))
 
 
-def test_a_status_without_uuid_is_not_acknowledged() -> None:
-    assert any(isinstance(each, Acknowledge) for each in core_of().updated(status(mesos_pb2.TASK_RUNNING)))
-    assert not any(
-        isinstance(each, Acknowledge) for each in core_of().updated(status(mesos_pb2.TASK_RUNNING, uuid=b""))
-    )
+@pytest.mark.parametrize(("uuid", "is_acknowledged"), [(b"0123456789abcdef", True), (b"", False)])
+def test_only_a_status_with_a_uuid_is_acknowledged(uuid: bytes, is_acknowledged: bool) -> None:
+    actions = core_of().updated(status(mesos_pb2.TASK_RUNNING, uuid=uuid))
+
+    assert any(isinstance(each, Acknowledge) for each in actions) is is_acknowledged
 
 
 def test_kill_after_starts_with_each_running_and_ends_with_the_task() -> None:

@@ -1,5 +1,6 @@
-"""From the flags of mesos-execute to what is sent: the checks in Mesos' order, the messages as stock Mesos sends them."""
+"""From the flags of mesos-execute to what is sent: checks in Mesos' order, messages as stock Mesos sends them."""
 
+import os
 import pwd
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def test_the_framework_is_that_of_stock_mesos() -> None:
     request = request_of("--name=a", "--command=true")
 
     assert request.framework.name == "mesos-execute instance"
-    assert request.framework.user == pwd.getpwuid(__import__("os").geteuid()).pw_name
+    assert request.framework.user == pwd.getpwuid(os.geteuid()).pw_name
     assert request.framework.role == "*"
     assert not request.framework.HasField("principal")
     assert capabilities(request) == [

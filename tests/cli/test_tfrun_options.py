@@ -7,6 +7,12 @@ from tfmesos.cli.run.options import TfrunOptions, help_text, load_options
 from tfmesos.cli.run.values import parse_time
 
 
+OLD = """-w 3 -s 2 -m h:5050 -n name -C DOCKER -f -Cw 2 -Gw 1 -Mw 512 -Cs 0.5 -Gs 0 -Ms 256 -v
+    -V /a -V /b:/c:ro -r role -e extra.json --worker-logs 0,2 -- cmd"""
+NEW = """-w 1 --local-worker --image i --env A=b --env C=d=e --time-limit 2m --fail-fast --no-placeholders
+    --dry-run c"""
+
+
 def load(*words: str) -> TfrunOptions:
     return load_options(words)
 
@@ -28,35 +34,7 @@ def test_the_forms_of_an_option_mean_the_same(words: tuple[str, ...]) -> None:
 
 
 def test_every_option_of_0_0_10() -> None:
-    options = load(
-        *[
-            "-w",
-            "3",
-            "-s",
-            "2",
-            "-m",
-            "h:5050",
-            "-n",
-            "name",
-            "-C",
-            "DOCKER",
-            "-f",
-            "-Cw",
-            "2",
-            "-Gw",
-            "1",
-            "-Mw",
-            "512",
-            "-Cs",
-            "0.5",
-            "-Gs",
-            "0",
-            "-Ms",
-            "256",
-            "-v",
-        ],
-        *["-V", "/a", "-V", "/b:/c:ro", "-r", "role", "-e", "extra.json", "--worker-logs", "0,2", "--", "cmd"],
-    )
+    options = load(*OLD.split())
 
     assert options == TfrunOptions(
         nworker=3,
@@ -105,24 +83,7 @@ def test_a_command_may_begin_with_a_dash_after_the_separator() -> None:
 
 
 def test_the_new_options() -> None:
-    options = load(
-        *[
-            "-w",
-            "1",
-            "--local-worker",
-            "--image",
-            "i",
-            "--env",
-            "A=b",
-            "--env",
-            "C=d=e",
-            "--time-limit",
-            "2m",
-            "--fail-fast",
-            "--no-placeholders",
-        ],
-        *["--dry-run", "c"],
-    )
+    options = load(*NEW.split())
 
     assert (options.local_worker, options.image, options.time_limit_s) == (True, "i", 120.0)
     assert options.env == (("A", "b"), ("C", "d=e"))
