@@ -96,8 +96,11 @@ class Membership:
         mailbox.on(internal_pb2.ShutdownMessage, self._ordered_to_stop)
 
     def close(self) -> None:
-        """Stop looking and waiting."""
+        """Stop looking, waiting and watching the link."""
+        self._core.close(self._loop.time())
         self._alarm.close()
+        if self._master:
+            self._node.unlink(self._master)
         if self._watch is not None:
             self._watch.cancel()
 

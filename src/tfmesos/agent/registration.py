@@ -36,7 +36,7 @@ _LEGAL = {
     (Membership.REGISTERING, Membership.SEEKING),
     (Membership.REGISTERED, Membership.SEEKING),
     (Membership.REGISTERED, Membership.REGISTERING),
-    *((state, Membership.STOPPED) for state in Membership),
+    *((state, Membership.STOPPED) for state in Membership if state is not Membership.STOPPED),
 }
 
 
@@ -176,6 +176,12 @@ class Registration:
         """
         self._is_linked = False
         return self._seek("the connection to the master is lost", now) if self.is_registered else []
+
+    def close(self, now: float) -> None:
+        """The agent ends by its own will."""
+        if self._state is not Membership.STOPPED:
+            self._move(Membership.STOPPED, now)
+        self._deadline = None
 
     def tick(self, now: float) -> list[Action]:
         """The deadline has come: register again, or the pings have stopped."""

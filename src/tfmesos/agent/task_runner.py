@@ -64,8 +64,10 @@ class TaskRunner:
         """Report nothing more, end all containers and wait until nothing is left of them."""
         self._overdue.close()
         self._retries.close()
-        for task in self._running.values():
+        running = list(self._running.values())
+        for task in running:
             task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)  # no launch is under way when the containers are ended
         await self._containerizer.close()
 
     def joined(self, agent_id: str) -> None:
