@@ -35,9 +35,7 @@ class Job:
         for what in ("cpus", "mem", "gpus"):
             _check_amount(self.name, what, getattr(self, what))
         if self.gpus != int(self.gpus):
-            raise JobSpecError(
-                f"job {self.name!r}: gpus is {self.gpus}, but a card cannot be shared: give a whole number"
-            )
+            raise JobSpecError(f"job {self.name!r}: gpus is {self.gpus}, but a card cannot be shared")
         object.__setattr__(self, "gpus", int(self.gpus))
         object.__setattr__(self, "cmd", _checked_command(self.name, self.cmd))
         if self.num and not _thousandths(self.cpus) and not _thousandths(self.mem):

@@ -1,0 +1,173 @@
+"""The carrier, run as a task runs it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tfmesos.launcher import carrier
+
+SOURCE = Path(carrier.__file__).read_text("utf-8")
+
+
+def start(environment: Mapping[str, str] | None = None, **changes: object) -> "subprocess.Popen[bytes]":
+    description = {
+        "agent": "agent-7",
+        "directory": None,
+        "paths": [],
+        "port": None,
+        "defaults": {},
+        "initializer": None,
+        "finalizer": None,
+        "command": ["true"],
+        "python": None,
+        "server": None,
+        **changes,
+    }
+    return subprocess.Popen(
+        [sys.executable, "-S", "-E", "-c", SOURCE],
+        env={"PATH": os.environ["PATH"], **(environment or {}), **carrier.pack(description)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def run(environment: Mapping[str, str] | None = None, **changes: object) -> tuple[int, str, str]:
+    process = start(environment, **changes)
+    out, err = process.communicate(timeout=30)
+    return process.returncode, out.decode(), err.decode()
+
+
+ECHO = [sys.executable, "-c", "import sys, json; print(json.dumps(sys.argv[1:]))"]
+
+
+def test_arguments_reach_the_program_byte_for_byte() -> None:
+    given = ["a b", "", "*", "$HOME", "it's", "x\ny", "; echo hi", "é", '{"lr":0.1}']
+
+    status, out, _ = run(command=[*ECHO, *given])
+
+    assert (status, json.loads(out)) == (0, given)
+
+
+def test_the_environment_is_what_was_given_and_no_more() -> None:
+    status, out, _ = run({"A": "é", "SET": "mine"}, defaults={"SET": "ours", "NEW": "ü=\n1"}, command=["env", "-0"])
+
+    found = dict(entry.split("=", 1) for entry in out.split("\0") if entry)
+    assert status == 0
+    assert found == {"PATH": os.environ["PATH"], "A": "é", "SET": "mine", "NEW": "ü=\n1"}
+
+
+def test_it_starts_where_the_launcher_was(tmp_path: Path) -> None:
+    place = tmp_path / "é x"
+    place.mkdir()
+
+    assert run(directory=str(place), command=["pwd"])[:2] == (0, f"{place}\n")
+
+
+def test_a_missing_directory_is_named_with_the_agent() -> None:
+    status, _, err = run(directory="/no/where")
+
+    assert status == carrier.NO_DIRECTORY
+    assert err == (
+        "tfmesos: cannot enter the working directory /no/where on agent agent-7: No such file or directory\n"
+    )
+
+
+def test_a_missing_volume_is_named() -> None:
+    assert "the volume /no/where does not exist on agent agent-7" in run(paths=["/no/where"])[2]
+
+
+def test_a_description_of_many_entries_arrives_whole() -> None:
+    noise = os.urandom(300_000).hex()
+
+    packed = carrier.pack({"noise": noise})
+
+    assert len(packed) > 1
+    assert max(map(len, packed.values())) < 128 * 1024
+    assert carrier.unpack(dict(packed)) == {"noise": noise}
+
+
+def test_the_program_replaces_the_carrier() -> None:
+    process = start(command=["sh", "-c", "echo $$; exec sleep 100"])
+    assert process.stdout is not None
+    assert process.stdout is not None
+    assert int(process.stdout.readline()) == process.pid
+    process.kill()
+    process.communicate()
+
+
+def test_signals_that_python_ignores_are_restored() -> None:
+    status, out, _ = run(command=["grep", "SigIgn", "/proc/self/status"])
+
+    assert status == 0
+    assert int(out.split()[1], 16) & (1 << (signal.SIGPIPE - 1)) == 0
+
+
+@pytest.mark.parametrize(("command", "status"), [("no-such-program", 127), ("/etc/passwd", 126)])
+def test_what_cannot_be_run_is_named(command: str, status: int) -> None:
+    code, _, err = run(command=[command])
+
+    assert code == status
+    assert f"cannot run {command}" in err
+
+
+def test_a_taken_port_has_its_own_status() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        status, _, err = run(port=port)
+
+    assert status == carrier.PORT_TAKEN
+    assert f"port {port} is taken" in err
+
+
+def test_a_held_port_is_free_for_the_task() -> None:
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("", 0))
+
+        assert run(port=holder.getsockname()[1])[0] == 0
+
+
+def test_initializer_command_finalizer_run_in_order() -> None:
+    status, out, _ = run(initializer="echo one", command=["sh", "-c", "echo two; exit 3"], finalizer="echo three")
+
+    assert (status, out) == (3, "one\ntwo\nthree\n")
+
+
+def test_a_failing_initializer_is_the_tasks_failure() -> None:
+    status, out, err = run(initializer="exit 4", command=["echo", "never"])
+
+    assert (status, out) == (4, "")
+    assert "the initializer ended with status 4" in err
+
+
+def test_the_finalizer_runs_after_sigterm_and_the_end_is_the_signal() -> None:
+    process = start(command=["sh", "-c", "echo up; exec sleep 100"], finalizer="echo cleaned")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=30)
+
+    assert out == b"cleaned\n"
+    assert process.returncode == -signal.SIGTERM
+
+
+def test_the_carrier_starts_quickly() -> None:
+    assert not {"typing", "contextlib", "subprocess", "socket"} & set(_imports())
+
+
+def _imports() -> list[str]:
+    lines = SOURCE.splitlines()
+    return [line.split()[1] for line in lines if line.startswith(("import ", "from "))]
+
+
+def test_nothing_newer_than_python_3_6_is_used() -> None:
+    import ast
+
+    ast.parse(SOURCE, feature_version=(3, 6))
