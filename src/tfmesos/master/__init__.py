@@ -6,13 +6,21 @@ one machine or a lab, not highly available. It runs nothing itself.
 
 from typing import TYPE_CHECKING, Any
 
-from tfmesos.master.errors import MasterError, MasterFlagError, WorkDirTaken, WorkDirUnusable
+from tfmesos.master.errors import AddressUnusable, MasterError, MasterFlagError, WorkDirTaken, WorkDirUnusable
 from tfmesos.master.flags import MasterFlags
 
 if TYPE_CHECKING:
     from tfmesos.master.app import Master
 
-__all__ = ["Master", "MasterError", "MasterFlagError", "MasterFlags", "WorkDirTaken", "WorkDirUnusable"]
+__all__ = [
+    "AddressUnusable",
+    "Master",
+    "MasterError",
+    "MasterFlagError",
+    "MasterFlags",
+    "WorkDirTaken",
+    "WorkDirUnusable",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,28 @@
 """The master put together: flags in, a running daemon out."""
 
+import logging
+import socket
+import uuid
 from collections.abc import Mapping
+from pathlib import Path
+from random import Random
 
+from tfmesos.master.clock import Clock
+from tfmesos.master.core import MasterCore, build_allocator
+from tfmesos.master.engine import Engine
+from tfmesos.master.errors import AddressUnusable
 from tfmesos.master.flags import MasterFlags
-from tfmesos.transport import Address, Pid
+from tfmesos.master.router import Router
+from tfmesos.master.work_dir import WorkDir
+from tfmesos.transport import Address, BindError, HttpServer, LibprocessNode, Pid, TcpAddress
+from tfmesos.version import MESOS_VERSION
+from tfmesos.wire import mesos_pb2
+
+_log = logging.getLogger(__name__)
+_MASTER = "master"
+_ANY = "0.0.0.0"
+_CAPABILITIES = (1, 2, 3)
+"""AGENT_UPDATE, AGENT_DRAINING, QUOTA_V2; the v1 enum does not know the last (Mesos 1.11, recorded)."""
 
 
 class Master:
@@ -22,23 +41,104 @@ class Master:
     ) -> None:
         flags.check()
         self._flags = flags
-        self._listen = listen
+        self._listen = listen or TcpAddress(flags.ip, flags.port)
         self._routes = dict(routes or {})
+        self._work_dir = WorkDir(Path(flags.work_dir)) if flags.work_dir is not None else None
+        self._server: HttpServer | None = None
+        self._engine: Engine | None = None
+        self._node: LibprocessNode | None = None
 
     @property
     def address(self) -> Address:
         """Where it listens, with the real port; once started."""
-        raise NotImplementedError
+        assert self._server is not None, "not started"
+        return self._server.address
 
     @property
     def pid(self) -> Pid:
         """`master@host:port` as agents address it; once started."""
-        raise NotImplementedError
+        assert self._node is not None, "not started"
+        return self._node.pid(_MASTER)
 
     async def start(self) -> None:
-        """Listen and serve; raises MasterError (work_dir taken or unusable) or OSError's text as MasterError."""
-        raise NotImplementedError
+        """Listen and serve; raises MasterError: work_dir taken or unusable, address not to be had."""
+        if self._work_dir is not None:
+            self._work_dir.take()
+        router = Router()
+        try:
+            self._server = await HttpServer.start(router.handle, self._listen, router.receive)
+        except BindError as error:
+            self._release()
+            raise AddressUnusable(str(self._listen), str(error)) from error
+        host, port = self._advertised()
+        self._node = LibprocessNode(host, port, self._routes)
+        info = _master_info(str(uuid.uuid4()), host, port, self._hostname(host))
+        random = Random()
+        clock = Clock()
+        core = MasterCore(self._flags, info, random, build_allocator(self._flags, random))
+        self._engine = Engine(core, self._node, clock)
+        router.open(self._engine, self._flags, clock)
+        self._engine.start()
+        _log.info("master %s listens on %s as %s", info.id, self.address, self.pid)
 
     async def close(self) -> None:
         """Stop listening, drop every connection and give the work_dir back. Nothing is told to agents (as Mesos)."""
-        raise NotImplementedError
+        if self._engine is not None:
+            self._engine.close()
+        if self._server is not None:
+            await self._server.close()
+        if self._node is not None:
+            await self._node.close()
+        self._release()
+
+    def _release(self) -> None:
+        if self._work_dir is not None:
+            self._work_dir.release()
+
+    def _advertised(self) -> tuple[str, int]:
+        """The address in our pid. One that listens everywhere needs one that others can reach."""
+        address = self.address
+        host, port = (address.host, address.port) if isinstance(address, TcpAddress) else ("127.0.0.1", 5050)
+        if host == _ANY:
+            host = _own_address()
+        return self._flags.advertise_ip or host, self._flags.advertise_port or port
+
+    def _hostname(self, host: str) -> str:
+        if self._flags.hostname is not None:
+            return self._flags.hostname
+        return _looked_up(host) if self._flags.hostname_lookup else host
+
+
+def _own_address() -> str:
+    """What our host name resolves to (Mesos 1.11 does the same when it listens everywhere)."""
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return "127.0.0.1"
+
+
+def _looked_up(host: str) -> str:
+    try:
+        return socket.gethostbyaddr(host)[0]
+    except OSError:
+        return host
+
+
+def _master_info(master_id: str, host: str, port: int, hostname: str) -> mesos_pb2.MasterInfo:
+    info = mesos_pb2.MasterInfo(id=master_id, port=port, pid=f"{_MASTER}@{host}:{port}", hostname=hostname)
+    info.ip = int.from_bytes(_packed(host), "little")
+    info.version = MESOS_VERSION
+    info.address.hostname = hostname
+    info.address.ip = host
+    info.address.port = port
+    kind = mesos_pb2.MasterInfo.Capability.DESCRIPTOR.fields_by_name["type"].number
+    for number in _CAPABILITIES:
+        info.capabilities.add().ParseFromString(bytes([kind << 3, number]))
+    return info
+
+
+def _packed(host: str) -> bytes:
+    try:
+        return socket.inet_aton(host)
+    except OSError:
+        return bytes(4)

@@ -34,3 +34,11 @@ class WorkDirUnusable(MasterError):
     def __init__(self, work_dir: str, reason: str) -> None:
         super().__init__(f"cannot use work_dir '{work_dir}': {reason}")
         self.work_dir = work_dir
+
+
+class AddressUnusable(MasterError):
+    """The address to listen on cannot be had."""
+
+    def __init__(self, address: str, text: str) -> None:
+        super().__init__(text)
+        self.address = address

@@ -152,7 +152,6 @@ class MasterFlags:
     )
     quiet: bool = flag(default=False, help="No log on stderr.")
     logging_level: str = flag(default="INFO", help="Least level that is logged: 'INFO', 'WARNING' or 'ERROR'.")
-    version: bool = flag(default=False, help="Print the version and end.")
 
     def check(self) -> None:
         """Raise MasterFlagError with Mesos' text if values are not allowed or contradict each other."""

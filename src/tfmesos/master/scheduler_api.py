@@ -1,0 +1,96 @@
+"""The v1 scheduler API over HTTP: the checks in Mesos' order, then the core (spec: scheduler-api.md §1.1)."""
+
+import uuid
+
+from aiohttp import web
+
+from tfmesos.master.engine import Engine, Subscriber
+from tfmesos.master.events import Called, Subscribed
+from tfmesos.master.ids import FrameworkId, StreamId
+from tfmesos.master.media import JSON, PROTOBUF, BadBody, chosen_media, read_call
+from tfmesos.master.validation import call_error
+from tfmesos.transport import StreamReply, reply
+from tfmesos.wire import scheduler_pb2
+
+_Call = scheduler_pb2.Call
+_STREAM_ID = "Mesos-Stream-Id"
+_STREAM_LIMIT = 16 * 1024 * 1024
+"""Bytes that a subscriber may leave unread before it is dropped."""
+
+
+class SchedulerApi:
+    """`POST /api/v1/scheduler`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one call; a SUBSCRIBE's answer lasts as long as its stream."""
+        if refusal := refused_head(request):
+            return refusal
+        try:
+            call = read_call(_Call, request.headers["Content-Type"], await request.read())
+        except BadBody as error:
+            return reply(400, str(error))
+        if error_text := call_error(call):
+            return reply(400, f"Failed to validate scheduler::Call: {error_text}")
+        media = chosen_media(request.headers.get("Accept"))
+        if call.type in (_Call.SUBSCRIBE, _Call.RECONCILE_OPERATIONS) and media is None:
+            return reply(406, f"Expecting 'Accept' to allow '{PROTOBUF}' or '{JSON}'")
+        if call.type == _Call.SUBSCRIBE:
+            return await self._subscribe(request, call, media or JSON)
+        return self._call(request, call)
+
+    async def _subscribe(self, request: web.BaseRequest, call: _Call, media: str) -> web.StreamResponse:
+        if _STREAM_ID in request.headers:
+            return reply(400, f"Subscribe calls should not include the '{_STREAM_ID}' header")
+        stream_id = StreamId(str(uuid.uuid4()))
+        stream = StreamReply(media, {_STREAM_ID: stream_id}, limit=_STREAM_LIMIT)
+        self._engine.add_stream(stream_id, Subscriber(stream, media))
+        try:
+            self._engine.submit(Subscribed(stream_id, call.subscribe))
+            return await stream.serve(request)
+        finally:
+            self._engine.drop_stream(stream_id)
+
+    def _call(self, request: web.BaseRequest, call: _Call) -> web.Response:
+        framework_id = FrameworkId(call.framework_id.value)
+        if refusal := self._refused_stream(framework_id, request.headers.get(_STREAM_ID)):
+            return refusal
+        answer = self._engine.submit(Called(framework_id, call))
+        return reply(202) if answer is None else reply(answer.status, answer.text)
+
+    def _refused_stream(self, framework_id: FrameworkId, stream_id: str | None) -> web.Response | None:
+        framework = self._engine.books.frameworks.get(framework_id)
+        if framework is None:
+            return reply(400, "Framework cannot be found")
+        if not framework.is_connected:
+            return reply(403, "Framework is not subscribed")
+        if stream_id is None:
+            return reply(400, f"All non-subscribe calls should include the '{_STREAM_ID}' header")
+        if stream_id != framework.stream_id:
+            return reply(
+                400,
+                f"The stream ID '{stream_id}' included in this request didn't match the stream ID currently "
+                f"associated with framework ID {framework_id}",
+            )
+        return None
+
+
+def refused_head(request: web.BaseRequest) -> web.Response | None:
+    """Why the head of a v1 request is refused: its method or its Content-Type; None if it is fine."""
+    if request.method != "POST":
+        return method_refused(request.method, "POST")
+    content_type = request.headers.get("Content-Type")
+    if content_type is None:
+        return reply(400, "Expecting 'Content-Type' to be present")
+    if content_type not in (JSON, PROTOBUF):
+        return reply(415, f"Expecting 'Content-Type' of {JSON} or {PROTOBUF}")
+    return None
+
+
+def method_refused(method: str, *allowed: str) -> web.Response:
+    """405 with Mesos' text."""
+    names = ", ".join(f"'{name}'" for name in allowed)
+    text = f"405 Method Not Allowed. Expecting one of {{ {names} }}, but received '{method}'."
+    return reply(405, text, headers={"Allow": ", ".join(allowed)})

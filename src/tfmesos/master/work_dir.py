@@ -1,0 +1,41 @@
+"""The master's directory: used by one master at a time.
+
+<work_dir>/master.lock      locked (flock) while a master runs; holds its process id
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+from tfmesos.master.errors import WorkDirTaken, WorkDirUnusable
+
+_LOCK = "master.lock"
+
+
+class WorkDir:
+    """A locked work_dir; `release` (or the end of the process) frees it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = -1
+
+    def take(self) -> None:
+        """Make and lock the directory; raises WorkDirTaken or WorkDirUnusable."""
+        try:
+            self._path.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self._path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise WorkDirUnusable(str(self._path), error.strerror or str(error)) from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.release()
+            raise WorkDirTaken(str(self._path)) from error
+        os.truncate(self._file, 0)
+        os.write(self._file, f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Unlock; may be called again."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
