@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,23 +9,19 @@ from typing import Any, NamedTuple
 import pytest
 from google.protobuf.message import Message
 
+from tests.wire.recorded import TRANSCRIPTS, sender_of, type_of
 from tfmesos.wire import (
     DecodeError,
     JsonError,
     JsonSyntaxError,
     RecordDecoder,
-    agent_pb2,
     decode,
     encode_record,
     executor_pb2,
-    master_pb2,
     scheduler_pb2,
 )
 from tfmesos.wire.json_codec import message_from_json, message_to_dict, message_to_json
-from tfmesos.wire.names import message_class, message_name
-
-TRANSCRIPTS = Path(__file__).parents[1] / "golden" / "transcripts"
-NAME = re.compile(r"\d+-(?P<sender>[a-z]+)(-\d)?-to-(?P<receiver>[a-z]+)(-\d)?-(?P<kind>.+)")
+from tfmesos.wire.names import message_name
 
 # How many bodies the recordings hold; fewer means that this test no longer knows their types.
 PROTOBUF_BODIES = 1361
@@ -34,15 +29,6 @@ JSON_BODIES_OF_STOCK_MESOS = 484
 JSON_BODIES_OF_CLIENTS = 459
 STREAMS = 86
 
-CANDIDATES: dict[tuple[str, str], tuple[Any, ...]] = {
-    ("scheduler", "master"): (scheduler_pb2.Call,),
-    ("master", "scheduler"): (scheduler_pb2.Event,),
-    ("executor", "agent"): (executor_pb2.Call, agent_pb2.Call),
-    ("agent", "executor"): (executor_pb2.Event,),
-    ("client", "master"): (master_pb2.Call, scheduler_pb2.Call),
-    ("master", "client"): (master_pb2.Event,),
-    ("client", "agent"): (agent_pb2.Call,),
-}
 STOCK = ("master", "agent")
 
 
@@ -54,21 +40,9 @@ class Recorded(NamedTuple):
 
 def recorded(suffix: str) -> Iterator[Recorded]:
     for path in sorted(TRANSCRIPTS.glob(f"*/*{suffix}")):
-        match = NAME.fullmatch(path.stem)
-        assert match is not None, path
-        cls = known_type(match["sender"], match["receiver"], match["kind"])
+        cls = type_of(path)
         if cls is not None:
-            yield Recorded(path, cls, match["sender"])
-
-
-def known_type(sender: str, receiver: str, kind: str) -> type[Message] | None:
-    """What a body is, from who speaks to whom and the type of the call, event or message in the file's name."""
-    if kind.endswith("Message"):
-        return message_class(f"mesos.internal.{kind}")
-    if kind.startswith("200-"):
-        response: Any = master_pb2.Response if sender == "master" else agent_pb2.Response
-        return response if kind[4:] in response.Type.keys() else None  # noqa: SIM118
-    return next((cls for cls in CANDIDATES.get((sender, receiver), ()) if kind in cls.Type.keys()), None)  # noqa: SIM118
+            yield Recorded(path, cls, sender_of(path))
 
 
 def without_empty_lists(value: Any) -> Any:
