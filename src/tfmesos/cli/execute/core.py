@@ -109,7 +109,7 @@ class ExecuteCore:
         self._framework_id = mesos_pb2.FrameworkID()
         self._unfinished = {task.task_id.value for task in request.tasks}
         self._all_succeeded = True
-        self._told = ""
+        self._told: set[str] = set()
         wanted = [Resources.from_proto(task.resources).strip_reservations() for task in request.tasks]
         if request.executor is not None:
             wanted.append(Resources.from_proto(request.executor.resources))
@@ -208,12 +208,12 @@ class ExecuteCore:
         return placed
 
     def _explain(self, offers: Iterable[mesos_pb2.Offer]) -> list[Action]:
-        """The reason, once until it changes: an agent's offer comes again every few seconds."""
-        text = "\n".join(describe_misfit(self._wanted, self._request.framework.role, offer) for offer in offers)
-        if not text or text == self._told:
-            return []
-        self._told = text
-        return [Note(text)]
+        """The reasons, each once: an agent's offer comes again every few seconds."""
+        role = self._request.framework.role
+        texts = dict.fromkeys(describe_misfit(self._wanted, role, offer) for offer in offers)
+        news = [text for text in texts if text not in self._told]
+        self._told.update(news)
+        return [Note(text) for text in news]
 
 
 def _placed(task: mesos_pb2.TaskInfo, offer: mesos_pb2.Offer, part: Resources) -> mesos_pb2.TaskInfo:
