@@ -122,11 +122,14 @@ def execute(command: "list[str]") -> "NoReturn":
 
 def run_with_finalizer(command: "list[str]", finalizer: str) -> "NoReturn":
     """Run the command as a child that gets our signals, then the finalizer; end as the command ended."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # a signal before there is a handler would skip the finalizer
     child = os.fork()
     if child == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
         execute(command)
     for number in FORWARDED:
         signal.signal(number, lambda received, frame: forward(child, received))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     status = os.waitpid(child, 0)[1]
     for number in FORWARDED:
         signal.signal(number, signal.SIG_IGN)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tfmesos.launcher.placement import AMOUNTS, Wish
 from tfmesos.resources import Ranges, Resources, ResourcesError
@@ -163,22 +164,21 @@ def _is_hidden(agent: AgentTotal, survey: Survey) -> bool:
     return agent.has_gpus and agent.active and idle and agent.id not in survey.offered
 
 
-def build_survey(slaves: Mapping[str, object], role: str, offered: Collection[str]) -> Survey:
+def build_survey(slaves: Mapping[str, Any], role: str, offered: Collection[str]) -> Survey:
     """From the JSON of a master's /slaves; agents that cannot be understood are left out."""
     agents = []
     listed = slaves.get("slaves")
     for agent in listed if isinstance(listed, list) else []:
         try:
             agents.append(_agent_total(agent, role))
-        except (AttributeError, TypeError, ValueError, ResourcesError):
+        except (AttributeError, LookupError, TypeError, ValueError, ResourcesError):
             continue
     return Survey(agents=tuple(agents), offered=frozenset(offered), role=role)
 
 
-def _agent_total(agent: Mapping[str, object], role: str) -> AgentTotal:
+def _agent_total(agent: Mapping[str, Any], role: str) -> AgentTotal:
     unreserved = _amounts(agent.get("unreserved_resources", agent.get("resources", {})))
-    reserved = agent.get("reserved_resources") or {}
-    assert isinstance(reserved, Mapping)
+    reserved = _mapping(agent.get("reserved_resources") or {})
     ours = [_amounts(of) for holder, of in reserved.items() if holder == role or role.startswith(f"{holder}/")]
     theirs = [of for holder, of in reserved.items() if holder != role and not role.startswith(f"{holder}/")]
     usable = {name: sum(of[name] for of in [unreserved, *ours]) for name in (*AMOUNTS, "ports")}
@@ -197,9 +197,15 @@ def _agent_total(agent: Mapping[str, object], role: str) -> AgentTotal:
     )
 
 
-def _amounts(summary: object) -> dict[str, int]:
+def _mapping(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"not an object: {value!r}")
+    return value
+
+
+def _amounts(of: object) -> dict[str, int]:
     """Thousandths of scalars and the number of ports, of a summary as /slaves has it."""
-    assert isinstance(summary, Mapping)
+    summary = _mapping(of)
     amounts = {name: round(float(summary.get(name, 0)) * 1000) for name in AMOUNTS}
     ports = summary.get("ports")
     ranges = Resources.parse(f"ports:{ports}").ranges("ports") if ports else Ranges()
