@@ -28,7 +28,7 @@ class Endpoints:
         self._books = books
         self._flag_texts = flag_texts(flags)
         self._cluster = flags.cluster
-        self._weights = dict(flags.weights)
+        self._weights = dict(flags.weights or ())
         self._clock = clock
         self.started_s = clock.now()
 

@@ -91,8 +91,8 @@ class MasterFlags:
         show=lambda value: ",".join(value),
         help="Deprecated: comma separated roles that frameworks may have; any if not given.",
     )
-    weights: tuple[tuple[str, float], ...] = flag(
-        default=(),
+    weights: tuple[tuple[str, float], ...] | None = flag(
+        default=None,
         parse=parse_weights,
         show=show_weights,
         help="Weights of roles, 'role=weight,role=weight'; a role of weight 2 gets twice the share of one with 1.",
@@ -108,8 +108,8 @@ class MasterFlags:
         show=show_quantities,
         help="What an offer must hold at least: alternatives separated by '|', each 'name:number;name:number'.",
     )
-    fair_sharing_excluded_resource_names: tuple[str, ...] = flag(
-        default=(),
+    fair_sharing_excluded_resource_names: tuple[str, ...] | None = flag(
+        default=None,
         parse=parse_names,
         show=lambda value: ",".join(value),
         help="Comma separated names of resources that do not count for fair sharing, e.g. 'gpus'.",
