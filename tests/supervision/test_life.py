@@ -1,11 +1,11 @@
 """The life of a program, by itself."""
 
 import pytest
-from hypothesis import assume, settings
+from hypothesis import Phase, assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from tfmesos.supervision._life import MAX_LOSS_GRACE_S, MIN_GRACE_S, Action, Life, Stage
+from tfmesos.supervision._life import MAX_LOSS_GRACE_S, MIN_GRACE_S, NOT_EXECUTED, Action, Life, Stage
 
 GRACES = st.floats(min_value=0, max_value=100)
 
@@ -26,17 +26,24 @@ class LifeMachine(RuleBasedStateMachine):
 
     def perform(self, actions: list[Action]) -> None:
         self.performed += actions
-        if Action.START in actions:
-            self.main_lives = True
 
     def expect_end_within(self, grace_s: float) -> None:
         if self.main_lives or self.others_live:
             end = self.now + max(grace_s, MIN_GRACE_S)
             self.latest_end = end if self.latest_end is None else min(self.latest_end, end)
 
-    @rule()
-    def open_gate(self) -> None:
-        self.perform(self.life.release())
+    @rule(failure=st.sampled_from([*[None] * 6, "execution", "surroundings"]))
+    def open_gate(self, failure: str | None) -> None:
+        actions = self.life.release()
+        self.perform(actions)
+        if Action.START not in actions:
+            return
+        if failure is None:
+            self.main_lives = True
+            self.perform(self.life.started())
+        else:
+            self.perform(self.life.failed_to_start(failure, executing=failure == "execution"))
+            assert self.life.wait_status == (NOT_EXECUTED if failure == "execution" else None)
 
     @rule(grace_s=GRACES)
     def ask_to_kill(self, grace_s: float) -> None:
@@ -111,6 +118,7 @@ class LifeMachine(RuleBasedStateMachine):
 
 
 FAST = settings(max_examples=60, stateful_step_count=30, deadline=None)
+FINDING = settings(FAST, max_examples=2000, derandomize=True, phases=[Phase.generate])
 
 
 def test_life_keeps_its_promises_in_any_order() -> None:
@@ -140,7 +148,7 @@ def test_a_broken_life_is_found_out(broken: type[Life]) -> None:
         life_class = broken
 
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(BrokenMachine, settings=settings(FAST, max_examples=300))
+        run_state_machine_as_test(BrokenMachine, settings=FINDING)
 
 
 def test_what_outlives_the_main_process_has_the_rest_of_the_grace() -> None:

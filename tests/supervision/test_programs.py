@@ -36,7 +36,7 @@ async def test_waits_at_the_gate_until_it_is_released(
     # then the program runs, and its end is told to everyone who asks
     assert child.task_pid is not None
     both = await asyncio.gather(child.wait(), child.wait())
-    assert both == (Termination(wait_status=3 << 8, killed=False),) * 2
+    assert set(both) == {Termination(wait_status=3 << 8, killed=False)}
     assert (tmp_path / "stdout").read_text() == "started\n"
 
 
@@ -93,8 +93,8 @@ async def test_a_program_starts_clean(supervisors: Supervisors, build_spec: Buil
     assert shown["stdin"] == "/dev/null"
     assert shown["files"] == ["0", "1", "2"]
     assert int(shown["status"]["SigBlk"], 16) == 0
-    python_ignores = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
-    assert int(shown["status"]["SigIgn"], 16) & ~python_ignores == 0
+    ignored = {number + 1 for number in range(64) if int(shown["status"]["SigIgn"], 16) >> number & 1}
+    assert ignored <= {signal.SIGPIPE, signal.SIGXFSZ} | {32, 33}  # by the Python that shows it, and by glibc's spawn
 
 
 async def test_output_is_appended_to_the_byte(supervisors: Supervisors, build_spec: BuildSpec, tmp_path: Path) -> None:

@@ -13,11 +13,15 @@ from time import monotonic
 from tfmesos.supervision._frames import Kind, encode_frame
 from tfmesos.supervision._supervisor import Supervisor
 from tfmesos.supervision._tree import become_subreaper, children_of, signal_tree
-from tfmesos.supervision._waking import Waiter, reap
+from tfmesos.supervision._waking import Waiter, catch_signals, reap
 
 _PATIENCE_S = 4.5
 """With supervisors whose owner is gone: they grant 3 s of grace (Life) and end by themselves."""
 _RETRY_S = 0.5
+_PYTHONS_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
+"""Python ignores them, and wants EPIPE and EFBIG to stay errors."""
+_TERMINALS_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
+"""They go to the whole process group; the program decides what they mean."""
 
 
 class ForkServer:
@@ -31,7 +35,7 @@ class ForkServer:
         self._lost: list[tuple[int, int]] = []
         self._closing_at: float | None = None
         self._alive, self._alive_writer = os.pipe()
-        become_subreaper("tfmesos-forks")
+        become_subreaper(b"tfmesos-forks")
         self._waiter = Waiter(self._on_children)
         self._waiter.add(requests.fileno(), self._on_request)
         self._waiter.add(owner, self._on_owner_gone)
@@ -123,17 +127,13 @@ def _print_failure() -> None:
 
 def main(requests: int, owner: int, *, has_terminal: bool) -> None:
     """Run in a process of its own; never raises for what its owner or a supervisor does."""
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM) if has_terminal else ():
-        signal.signal(number, signal.SIG_IGN)
-    for number in signal.valid_signals() - _KEPT if not has_terminal else ():
+    for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+    catch_signals(_PYTHONS_SIGNALS + _TERMINALS_SIGNALS if has_terminal else _PYTHONS_SIGNALS)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for descriptor in (requests, owner):
         os.set_inheritable(descriptor, False)
     server = ForkServer(socket.socket(fileno=requests), owner)
     gc.freeze()
     server.run()
-
-
-_KEPT = {signal.SIGPIPE, signal.SIGXFSZ, signal.SIGKILL, signal.SIGSTOP}

@@ -21,7 +21,7 @@ class Kind(IntEnum):
     KILL = 3
     """to it [grace in seconds, decimal]"""
     HELLO = 4
-    """from it, at once [pid, blank, start time]"""
+    """from it, at once [its pid]"""
     STARTED = 5
     """from it [pid of the main process]"""
     NOT_STARTED = 6

@@ -16,6 +16,8 @@ MAX_LOSS_GRACE_S = 3.0
 MIN_GRACE_S = 0.1
 """Even "at once" gives SIGTERM this time to be what ends a program: Mesos 1.11 reports that signal for grace 0."""
 RESTRIKE_S = 0.5
+NOT_EXECUTED = 1 << 8
+"""The wait status of a program that exits with 1 (Mesos 1.11: what a file that cannot be executed ends with)."""
 
 
 class Stage(Enum):
@@ -57,7 +59,6 @@ class Life:
         self.wait_status: int | None = None
         self.message: str | None = None
         self.is_started = False
-        self._never_started = False
         self._stage = Stage.GATED
         self._story: list[Stage] = [Stage.GATED]
 
@@ -79,17 +80,17 @@ class Life:
         return [Action.REPORT_STARTED]
 
     def failed_to_start(self, message: str, *, executing: bool) -> list[Action]:
-        """It could not be executed (then its exit status 1 counts) or already its surroundings could not be made."""
+        """It could not be executed (which counts as exit status 1) or already its surroundings could not be made."""
         self.message = message
-        self._never_started = not executing
-        return [Action.REPORT_STARTED]
+        self.wait_status = NOT_EXECUTED if executing else None
+        return [Action.REPORT_STARTED, *self._end()]
 
     def reaped(self, main_status: int | None, *, left: bool, now: float) -> list[Action]:
         """Processes of the tree ended: the main one with `main_status`, if it was among them; are others left?"""
         if self._stage is Stage.GATED:
             return []
         if main_status is not None:
-            self.wait_status = None if self._never_started else main_status
+            self.wait_status = main_status
         if not left:
             return self._end()
         if main_status is not None and self._stage is Stage.RUNNING:

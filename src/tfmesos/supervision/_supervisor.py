@@ -7,10 +7,9 @@ from time import monotonic
 
 from tfmesos.supervision._frames import FrameReader, Kind, Program, encode_ended, encode_frame
 from tfmesos.supervision._life import Action, Life, Stage
-from tfmesos.supervision._program import EXECUTING, fork_program
+from tfmesos.supervision._program import StartError, start_program
 from tfmesos.supervision._tree import become_subreaper, signal_tree
 from tfmesos.supervision._waking import Waiter, reap
-from tfmesos.supervision.processes import process_start_time
 
 _READ_SIZE = 256 << 10
 
@@ -25,8 +24,7 @@ class Supervisor:
         self._program = Program()
         self._life = Life()
         self._main_pid = 0
-        self._start_report: int | None = None
-        become_subreaper("tfmesos-superv")
+        become_subreaper(b"tfmesos-superv")
         self._waiter = Waiter(self._on_children)
         self._waiter.add(control.fileno(), self._on_frames)
         self._waiter.add(owner, lambda: self._on_lost(owner, "the agent"))
@@ -34,8 +32,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Until the program has ended and nothing of it is left."""
-        me = os.getpid()
-        self._say(Kind.HELLO, f"{me} {process_start_time(me)}".encode())
+        self._say(Kind.HELLO, str(os.getpid()).encode())
         while self._life.stage is not Stage.ENDED:
             deadline = self._life.deadline
             self._waiter.wait(None if deadline is None else deadline - monotonic())
@@ -66,22 +63,7 @@ class Supervisor:
     def _on_children(self) -> None:
         ended, left = reap()
         main_status = dict(ended).get(self._main_pid)
-        if main_status is not None:
-            self._on_start_report()
         self._perform(self._life.reaped(main_status, left=left, now=monotonic()))
-
-    def _on_start_report(self) -> None:
-        if self._start_report is None:
-            return
-        report = os.read(self._start_report, 65536)
-        self._waiter.remove(self._start_report)
-        os.close(self._start_report)
-        self._start_report = None
-        if report:
-            text = report[1:].decode("utf-8", "surrogateescape")
-            self._perform(self._life.failed_to_start(text, executing=report[:1] == EXECUTING))
-        else:
-            self._perform(self._life.started())
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
@@ -101,12 +83,11 @@ class Supervisor:
 
     def _start(self) -> None:
         try:
-            self._main_pid, self._start_report = fork_program(self._program)
-        except OSError as error:
-            self._perform(self._life.failed_to_start(f"cannot fork: {error.strerror}", executing=False))
-            self._perform(self._life.reaped(None, left=False, now=monotonic()))
-            return
-        self._waiter.add(self._start_report, self._on_start_report)
+            self._main_pid = start_program(self._program)
+        except StartError as error:
+            self._perform(self._life.failed_to_start(str(error), executing=error.is_execution))
+        else:
+            self._perform(self._life.started())
 
     def _report_started(self) -> None:
         if self._life.is_started:

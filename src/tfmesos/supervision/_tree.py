@@ -15,13 +15,14 @@ _PR_SET_CHILD_SUBREAPER = 36
 _MAX_ROUNDS = 100
 
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
+_prctl.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong)
 
 
-def become_subreaper(name: str) -> None:
-    """Adopt all descendants whose parents end; not inherited by fork. `name` is shown by ps (15 characters)."""
-    if _prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)):
+def become_subreaper(name: bytes) -> None:
+    """Adopt all descendants whose parents end; not inherited by fork. `name` is shown by ps (15 bytes)."""
+    if _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
-    _prctl(_PR_SET_NAME, ctypes.c_char_p(name.encode()), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
+    _prctl(_PR_SET_NAME, name, 0, 0, 0)
 
 
 def children_of(pid: int) -> list[int]:

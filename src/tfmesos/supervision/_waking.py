@@ -3,7 +3,7 @@
 import os
 import select
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FrameType
 
 
@@ -11,7 +11,7 @@ class Waiter:
     """Calls a handler for each descriptor that is ready, and one when children ended."""
 
     def __init__(self, on_children: Callable[[], None]) -> None:
-        """Takes SIGCHLD of this process; a forked child makes a new one."""
+        """A forked child makes a new one; `catch_signals` must have been called in it or in its parent."""
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], None]] = {}
         self._on_children = on_children
@@ -19,7 +19,6 @@ class Waiter:
         os.set_blocking(self._woken, False)
         os.set_blocking(self._waker, False)
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, _ignore)
         self.add(self._woken, self._drain)
 
     def add(self, descriptor: int, handler: Callable[[], None]) -> None:
@@ -42,7 +41,6 @@ class Waiter:
 
     def close(self) -> None:
         """Close what it made, in a forked child that makes its own; handlers are forgotten."""
-        signal.set_wakeup_fd(-1)
         os.close(self._woken)
         os.close(self._waker)
         self._handlers.clear()
@@ -52,8 +50,17 @@ class Waiter:
         self._on_children()
 
 
-def _ignore(number: int, frame: FrameType | None) -> None:
-    """A handler must be there, for the wake-up descriptor to be written."""
+def catch_signals(numbers: Iterable[signal.Signals]) -> None:
+    """Have them, and SIGCHLD, do nothing but wake a Waiter.
+
+    Caught instead of ignored: execve gives a caught signal its default meaning back, so a program needs no care.
+    """
+    for number in (signal.SIGCHLD, *numbers):
+        signal.signal(number, _do_nothing)
+
+
+def _do_nothing(number: int, frame: FrameType | None) -> None:
+    """The wake-up descriptor is written because there is a handler at all."""
 
 
 def reap() -> tuple[list[tuple[int, int]], bool]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tfmesos.supervision._frames import FrameReader, Kind, decode_ended, encode_frame
 from tfmesos.supervision.errors import SupervisionError, SupervisorLost
+from tfmesos.supervision.processes import process_start_time
 from tfmesos.supervision.spec import ProcessSpec, Termination
 
 _READ_SIZE = 64 << 10
@@ -41,7 +42,7 @@ class Supervised:
 
     @property
     def start_time(self) -> int:
-        """Of the supervisor, as `process_start_time` tells it."""
+        """Of the supervisor, as `process_start_time` tells it; 0 if it was lost already."""
         return self._start_time
 
     @property
@@ -134,8 +135,8 @@ class Supervised:
     def _on_frame(self, kind: Kind, body: bytes) -> None:
         match kind:
             case Kind.HELLO:
-                pid, start_time = body.split()
-                self._pid, self._start_time = int(pid), int(start_time)
+                self._pid = int(body)
+                self._start_time = process_start_time(self._pid) or 0
                 self._greeted.set()
             case Kind.STARTED:
                 self._task_pid = int(body)
