@@ -45,6 +45,9 @@ _ABOUT_OFFERS = frozenset(
 )
 """Void with their subscription (a MESSAGE would arrive twice): not to be repeated in the next one."""
 
+_LOST_UNNOTICED = (403, "Framework is not subscribed")
+"""Mesos 1.11: the master's answer when it has noticed the end of our stream before us."""
+
 
 class _Inbox:
     """Events on their way to the user. The reader stops above a limit, so that the master waits, not our memory."""
@@ -181,17 +184,26 @@ class SchedulerClient:
         while True:
             link = await self._wait_link(name, call.type in _ABOUT_OFFERS)
             call.framework_id.value = self._core.framework_id or ""
-            try:
-                answer = await link.post(call.SerializeToString())
-            except TransportError as error:
-                if link is self._calls:
-                    self._handle(StreamEnded(f"the connection for calls: {error}"))
-                if call.type in _ABOUT_OFFERS or self._core.state is State.LEAVING:
-                    raise NotSubscribed(name) from error
-                continue
-            if answer.status not in (200, 202):
-                raise CallRejected(name, answer.status, answer.body.decode(errors="replace"))
-            return
+            lost = await self._post(link, name, call)
+            if lost is None:
+                return
+            if link is self._calls:
+                self._handle(StreamEnded(lost))
+            if call.type in _ABOUT_OFFERS or self._core.state is State.LEAVING:
+                raise NotSubscribed(name)
+
+    async def _post(self, link: CallLink, name: str, call: scheduler_pb2.Call) -> str | None:
+        """None when the call was accepted; else how the subscription was lost. Raises CallRejected."""
+        try:
+            answer = await link.post(call.SerializeToString())
+        except TransportError as error:
+            return f"the connection for calls: {error}"
+        if answer.status in (200, 202):
+            return None
+        text = answer.body.decode(errors="replace")
+        if (answer.status, text) == _LOST_UNNOTICED:
+            return text
+        raise CallRejected(name, answer.status, text)
 
     async def accept(
         self,

@@ -40,7 +40,7 @@ def _tcp_address(text: str, rest: str) -> TcpAddress:
     if bracketed is not None:
         return TcpAddress(bracketed[1], _port(text, bracketed[2]))
     host, colon, port = rest.partition(":")
-    if _HOST.fullmatch(host) is None:
+    if _HOST.fullmatch(host) is None or port.startswith("/"):
         raise MasterAddressError(text, _ALLOWED)
     return TcpAddress(host, _port(text, port if colon else None))
 
