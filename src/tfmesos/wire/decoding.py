@@ -7,15 +7,17 @@ with such a key goes (protobuf cannot reach it).
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 from google.protobuf.message import Message
 
 from tfmesos.wire._fields import is_map, is_repeated, map_value
-from tfmesos.wire._shadow import Shadow
 from tfmesos.wire.errors import DecodeError
+
+if TYPE_CHECKING:
+    from tfmesos.wire._shadow import Shadow
 
 M = TypeVar("M", bound=Message)
 
@@ -35,7 +37,9 @@ def decode(cls: type[M], data: bytes) -> M:
 
 
 @functools.cache
-def _shadow() -> Shadow:
+def _shadow() -> "Shadow":
+    from tfmesos.wire._shadow import Shadow  # its imports cost a command-line program more than all its messages do
+
     return Shadow()
 
 
