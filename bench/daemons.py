@@ -53,7 +53,7 @@ def running(*, stock_master: bool = False, resources: str = RESOURCES) -> Iterat
         processes.append(_start(_master_command(master, directory, stock_master), directory, "master"))
         _wait_for(f"http://{master}/health", processes[-1])
         command = [program("mesos-agent"), f"--master={master}", "--ip=127.0.0.1", f"--port={agent.split(':')[1]}"]
-        command += [f"--work_dir={directory}/agent", f"--runtime_dir={directory}/run", f"--resources={resources}"]
+        command += [f"--work_dir={directory}/agent", f"--resources={resources}"]
         processes.append(_start(command, directory, "agent"))
         _wait_for(f"http://{master}/slaves", processes[-1], contains=b'"active":true')
         yield Daemons(master=master, agent=agent, processes=tuple(processes))

@@ -157,6 +157,7 @@ def main(_: list[str]) -> None:
     if not FLAGS.ps_hosts or not FLAGS.worker_hosts:
         raise SystemExit("--ps_hosts and --worker_hosts must each name an address at least; `tfrun -s 1 -w 2` does it")
     tf.disable_eager_execution()
+    tf.logging.set_verbosity(tf.logging.ERROR)
     cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")})
     # One thread for each: several tasks share a machine, and a graph this small gains nothing from more.
     config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=2)

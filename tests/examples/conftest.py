@@ -76,7 +76,7 @@ def our_agent(master: str, directory: Path) -> Iterator[None]:
     """Our agent, registered at that master."""
     log = directory / "agent.log"
     command = [str(BIN / "mesos-agent"), f"--master={master}", "--ip=127.0.0.1", f"--port={free_port()}"]
-    command += [f"--work_dir={directory}/agent", f"--runtime_dir={directory}/run", f"--resources={RESOURCES}"]
+    command += [f"--work_dir={directory}/agent", f"--resources={RESOURCES}"]
     with daemon(command, log) as process:
         wait_until_answered(f"http://{master}/slaves", b'"active":true', process, log)
         yield
