@@ -68,6 +68,13 @@ class StockMaster:
         with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
             return json.load(answer)
 
+    def post(self, path: str, call: object) -> Any:
+        """The JSON answer to a JSON call."""
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        request = urllib.request.Request(f"http://{self.address}{path}", json.dumps(call).encode(), headers)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
     def stop(self) -> None:
         """Kill it and wait; may be called again."""
         self.process.kill()
@@ -112,7 +119,7 @@ def _launch_stock(directory: Path, port: int, environment: Mapping[str, str]) ->
     return StockMaster(port, process, log)
 
 
-def _wait_elected(master: StockMaster) -> None:
+def _wait_recovered(master: StockMaster) -> None:
     """The first preparation may take half a minute, a start takes a second."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
@@ -120,10 +127,11 @@ def _wait_elected(master: StockMaster) -> None:
             lines = master.log.read_text(errors="replace").splitlines() or ["no output"]
             pytest.skip(f"the stock Apache Mesos master does not start: {lines[-1]}")
         try:
-            if master.get("/master/state")["leader"]:
-                return
-        except (OSError, ValueError, KeyError):
+            master.post("/api/v1", {"type": "GET_HEALTH"})  # 503 until the master leads and has recovered its registry
+        except (OSError, ValueError):
             time.sleep(0.05)
+        else:
+            return
     master.stop()
     pytest.skip("the stock Apache Mesos master does not answer within 120 s")
 
@@ -133,7 +141,7 @@ def _start_stock(directory: Path, environment: Mapping[str, str], port: int | No
     if missing is not None:
         pytest.skip(missing)
     master = _launch_stock(directory, port or _free_port(), environment)
-    _wait_elected(master)
+    _wait_recovered(master)
     return master
 
 
