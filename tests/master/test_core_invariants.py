@@ -1,0 +1,299 @@
+"""Random orders of everything that can happen to a master; after each step the books must add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.master.world import Agent, Framework, World, flags, framework_info, task
+from tfmesos.master.books import Offer
+from tfmesos.master.ledger import Ledger
+from tfmesos.master.lifecycle import IllegalStep
+from tfmesos.resources import Resources
+from tfmesos.wire import mesos_pb2
+from tfmesos.wire.text import TERMINAL_STATES
+
+STATES = [mesos_pb2.TASK_STARTING, mesos_pb2.TASK_RUNNING, mesos_pb2.TASK_FINISHED, mesos_pb2.TASK_FAILED]
+SIZES = ["cpus:1;mem:64", "cpus:0.01;mem:32", "cpus:3;mem:1000;ports:[31000-31004]", "cpus:9", "ports:[31001-31001]"]
+
+BOUNDED = flags(
+    max_completed_tasks_per_framework=3, max_completed_frameworks=2, offer_timeout=30.0, allocation_interval=5.0
+)
+
+
+def added(bags: Iterable[Resources]) -> Resources:
+    return sum(bags, Resources())
+
+
+class MasterMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World(
+            flags(
+                max_completed_tasks_per_framework=3,
+                max_completed_frameworks=2,
+                offer_timeout=30.0,
+                allocation_interval=5.0,
+            )
+        )
+        self.frameworks: list[Framework] = []
+        self.agents: list[Agent] = []
+        self.tasks = 0
+
+    # --- frameworks ---
+
+    @rule(timeout=st.sampled_from([0.0, 20.0]), checkpoint=st.booleans(), role=st.sampled_from(["*", "a", "a/b"]))
+    def subscribe(self, timeout: float, checkpoint: bool, role: str) -> None:
+        if len(self.live()) < 3:
+            info = framework_info(failover_timeout=timeout, checkpoint=checkpoint, role=role)
+            self.frameworks.append(self.world.subscribe(info))
+
+    @precondition(lambda self: self.known())
+    @rule(data=st.data())
+    def subscribe_again(self, data: st.DataObject) -> None:
+        framework_id = data.draw(st.sampled_from(self.known()))
+        info = self.world.core.books.frameworks[framework_id].info
+        self.frameworks.append(self.world.subscribe(info))
+
+    @precondition(lambda self: self.live())
+    @rule(data=st.data())
+    def break_stream(self, data: st.DataObject) -> None:
+        data.draw(st.sampled_from(self.live())).break_stream()
+
+    @precondition(lambda self: self.live())
+    @rule(data=st.data())
+    def tear_down(self, data: st.DataObject) -> None:
+        data.draw(st.sampled_from(self.live())).call("TEARDOWN")
+
+    @precondition(lambda self: self.live())
+    @rule(data=st.data(), kind=st.sampled_from(["SUPPRESS", "REVIVE", "RECONCILE"]))
+    def ask(self, data: st.DataObject, kind: str) -> None:
+        data.draw(st.sampled_from(self.live())).call(kind)
+
+    @precondition(lambda self: self.world.core.books.offers)
+    @rule(data=st.data(), sizes=st.lists(st.sampled_from(SIZES), min_size=1, max_size=3))
+    def launch(self, data: st.DataObject, sizes: list[str]) -> None:
+        offer = data.draw(st.sampled_from(list(self.world.core.books.offers.values())))
+        self.tasks += len(sizes)
+        tasks = [task(f"t{self.tasks - number}", shown(offer), size) for number, size in enumerate(sizes)]
+        self.owner(offer).accept([shown(offer)], tasks)
+
+    @precondition(lambda self: self.world.core.books.offers)
+    @rule(data=st.data(), refuse=st.sampled_from([0.0, 3.0]))
+    def answer_with_nothing(self, data: st.DataObject, refuse: float) -> None:
+        offers = list(self.world.core.books.offers.values())
+        chosen = data.draw(st.lists(st.sampled_from(offers), max_size=2))
+        self.owner(data.draw(st.sampled_from(offers))).accept([shown(offer) for offer in chosen], [], refuse)
+
+    @precondition(lambda self: self.live())
+    @rule(data=st.data())
+    def kill(self, data: st.DataObject) -> None:
+        framework = data.draw(st.sampled_from(self.live()))
+        task_id = data.draw(st.sampled_from(["unknown", *self.world.core.books.frameworks[framework.id].tasks]))
+        framework.call("KILL", task_id=mesos_pb2.TaskID(value=task_id))
+
+    @precondition(lambda self: self.live())
+    @rule(data=st.data())
+    def acknowledge(self, data: st.DataObject) -> None:
+        framework = data.draw(st.sampled_from(self.live()))
+        for status in framework.take_statuses():
+            if status.uuid:
+                framework.acknowledge(status)
+
+    # --- agents ---
+
+    @initialize()
+    def begin(self) -> None:
+        self.frameworks.append(self.world.subscribe(framework_info(failover_timeout=20.0, checkpoint=True)))
+        self.agents.append(self.world.register())
+
+    @rule(resources=st.sampled_from(["cpus:4;mem:4096;ports:[31000-31009]", "cpus:1;mem:100", "cpus(a):2;mem:64"]))
+    def register(self, resources: str) -> None:
+        if len(self.agents) < 3:
+            self.agents.append(self.world.register(resources, port=5051 + len(self.agents)))
+
+    @precondition(lambda self: self.agents)
+    @rule(data=st.data())
+    def register_anew(self, data: st.DataObject) -> None:
+        agent = data.draw(st.sampled_from(self.agents))
+        agent.id = ""
+        agent.register()
+
+    @precondition(lambda self: self.agents)
+    @rule(data=st.data())
+    def break_link(self, data: st.DataObject) -> None:
+        data.draw(st.sampled_from(self.agents)).break_link()
+
+    @precondition(lambda self: self.agents)
+    @rule(data=st.data(), keeps=st.booleans())
+    def reregister(self, data: st.DataObject, keeps: bool) -> None:
+        agent = data.draw(st.sampled_from(self.agents))
+        if not agent.id:
+            return
+        tasks = [one.message for one in self.tasks_once_on(agent)] if keeps else []
+        infos = {framework.id: framework.info for framework in self.all_frameworks()}
+        wanted = {one.framework_id.value for one in tasks}
+        agent.reregister(tasks, [infos[one] for one in infos if one in wanted])
+
+    @precondition(lambda self: self.agents)
+    @rule(data=st.data(), state=st.sampled_from(STATES), is_late=st.booleans())
+    def update(self, data: st.DataObject, state: int, is_late: bool) -> None:
+        agent = data.draw(st.sampled_from(self.agents))
+        known = self.world.core.books.agents_by_pid.get(agent.pid)
+        tasks = list(known.all_tasks()) if known else []
+        if tasks:
+            chosen = data.draw(st.sampled_from(tasks))
+            agent.update(chosen.id, chosen.framework_id, state, mesos_pb2.TASK_FINISHED if is_late else None)
+
+    @precondition(lambda self: self.agents)
+    @rule(data=st.data())
+    def unregister(self, data: st.DataObject) -> None:
+        from tfmesos.wire import internal_pb2
+
+        agent = data.draw(st.sampled_from(self.agents))
+        if agent.id:
+            agent.say(internal_pb2.UnregisterSlaveMessage(slave_id=mesos_pb2.AgentID(value=agent.id)))
+
+    @rule(seconds=st.sampled_from([0.5, 1.0, 6.0, 30.0, 80.0, 700.0]), pongs=st.booleans())
+    def wait(self, seconds: float, pongs: bool) -> None:
+        for _ in range(int(seconds / 10) if pongs else 0):
+            self.world.wait(10.0)
+            for agent in self.agents:
+                agent.pong()
+        self.world.wait(seconds % 10 if pongs else seconds)
+
+    # --- what must hold ---
+
+    @invariant()
+    def used_and_offered_fit_each_agent(self) -> None:
+        for agent in self.world.core.books.agents.values():
+            assert agent.total.contains((agent.used() + agent.offered()).unallocated())
+
+    @invariant()
+    def the_allocator_counts_what_the_books_count(self) -> None:
+        books = self.world.core.books
+        for agent in books.agents.values():
+            given = {fid: resources for fid, resources in self.world.allocator.given(agent.id).items() if resources}
+            counted = {}
+            for framework_id in {*agent.tasks, *agent.executors, *(one.framework_id for one in agent.offers.values())}:
+                offered = (one.resources for one in agent.offers.values() if one.framework_id == framework_id)
+                if total := added((agent.used_by(framework_id), *offered)):
+                    counted[framework_id] = total
+            assert given == counted
+
+    @invariant()
+    def an_offer_is_in_the_three_books_or_in_none(self) -> None:
+        books = self.world.core.books
+        assert books.offers == collected(framework.offers for framework in books.frameworks.values())
+        assert books.offers == collected(agent.offers for agent in books.agents.values())
+
+    @invariant()
+    def offers_are_only_of_connected_agents_to_connected_frameworks(self) -> None:
+        books = self.world.core.books
+        for offer in books.offers.values():
+            assert books.frameworks[offer.framework_id].is_connected
+            assert books.agents[offer.agent_id].is_connected
+
+    @invariant()
+    def a_task_is_in_one_place(self) -> None:
+        books = self.world.core.books
+        for framework in books.frameworks.values():
+            assert not set(framework.tasks) & set(framework.unreachable)
+            for one in framework.tasks.values():
+                assert books.agents[one.agent_id].tasks[framework.id][one.id] is one
+        for agent in books.agents.values():
+            for one in agent.all_tasks():
+                assert books.frameworks[one.framework_id].tasks[one.id] is one
+
+    @invariant()
+    def an_ended_task_holds_nothing_and_a_running_one_does(self) -> None:
+        for agent in self.world.core.books.agents.values():
+            for one in agent.all_tasks():
+                assert one.holds == (one.message.state not in TERMINAL_STATES)
+
+    @invariant()
+    def what_is_remembered_is_bounded(self) -> None:
+        assert len(self.world.core.books.completed_frameworks) <= 2
+        assert all(len(framework.completed) <= 3 for framework in self.all_frameworks())
+
+    # --- looking around ---
+
+    def live(self) -> list[Framework]:
+        books = self.world.core.books
+        streams = {framework.stream_id for framework in books.frameworks.values()}
+        return [framework for framework in self.frameworks if framework.stream_id in streams]
+
+    def owner(self, offer: Offer) -> Framework:
+        return next(framework for framework in self.live() if framework.id == offer.framework_id)
+
+    def known(self) -> list[str]:
+        return list(self.world.core.books.frameworks)
+
+    def all_frameworks(self) -> list[object]:
+        books = self.world.core.books
+        return [*books.frameworks.values(), *books.completed_frameworks.values()]
+
+    def tasks_once_on(self, agent: Agent) -> list[object]:
+        known = self.world.core.books.agents.get(agent.id)
+        running = list(known.all_tasks()) if known else []
+        lost = [one for framework in self.all_frameworks() for one in framework.unreachable.values()]
+        return running + [one for one in lost if one.agent_id == agent.id]
+
+
+def shown(offer: Offer) -> mesos_pb2.Offer:
+    return mesos_pb2.Offer(
+        id=mesos_pb2.OfferID(value=offer.id),
+        agent_id=mesos_pb2.AgentID(value=offer.agent_id),
+        hostname="host",
+        framework_id=mesos_pb2.FrameworkID(value=offer.framework_id),
+    )
+
+
+def collected(parts: Iterable[dict[str, Offer]]) -> dict[str, Offer]:
+    return {offer_id: offer for part in parts for offer_id, offer in part.items()}
+
+
+QUICK = settings(
+    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+
+
+def test_the_books_add_up_in_any_order() -> None:
+    run_state_machine_as_test(MasterMachine, settings=QUICK)
+
+
+def forgetful_release(ledger: Ledger, task: object) -> None:
+    """A master that forgets to give an ended task's resources back."""
+    task.holds = False  # type: ignore[attr-defined]
+
+
+def generous_take(ledger: Ledger, offer: Offer) -> None:
+    """A master that leaves an accepted offer in its agent's book."""
+    del ledger.books.offers[offer.id]
+    del ledger.books.frameworks[offer.framework_id].offers[offer.id]
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"), [("_release", forgetful_release), ("take_offer", generous_take)], ids=["release", "take"]
+)
+def test_a_broken_core_is_found_out(monkeypatch: pytest.MonkeyPatch, name: str, fault: object) -> None:
+    monkeypatch.setattr(Ledger, name, fault)
+    with pytest.raises((AssertionError, KeyError, IllegalStep)):
+        run_state_machine_as_test(MasterMachine, settings=unshrunk(QUICK))
+
+
+def unshrunk(one: settings) -> settings:
+    """The same without shrinking: one failure is enough."""
+
+    return settings(one, phases=[Phase.generate])
