@@ -188,12 +188,14 @@ class TestLosses:
         await child.release()
         assert (await child.wait()).wait_status == 9 << 8
 
-    async def test_of_the_fork_server_while_many_start(self, build_spec: BuildSpec, tree: "Tree") -> None:
+    @pytest.mark.parametrize("size", [1, 2 << 20])
+    async def test_of_the_fork_server_while_many_start(self, build_spec: BuildSpec, tree: "Tree", size: int) -> None:
         supervisors = Supervisors()
         first = await supervisors.launch(build_spec("sleep", "1000"))
+        environment = {f"BIG{i}": "x" * min(size, 100 << 10) for i in range(1 + size // (100 << 10))}
 
         async def run() -> Termination:
-            child = await supervisors.launch(build_spec("sleep", "0.05"))
+            child = await supervisors.launch(build_spec("sleep", "0.05", **environment))
             await child.release()
             return await child.wait()
 
@@ -261,21 +263,33 @@ class TestClosing:
         with pytest.raises(SupervisionError, match="closed"):
             await supervisors.launch(build_spec("true"))
 
-    async def test_while_launching(self, build_spec: BuildSpec, tree: "Tree") -> None:
+    @pytest.mark.parametrize("turns", [0, 1, 3, 10])
+    async def test_while_launching(self, build_spec: BuildSpec, tree: "Tree", turns: int) -> None:
+        # given launches on their way, some of them given up
         supervisors = Supervisors()
         await supervisors.start()
-        launching = [asyncio.create_task(supervisors.launch(build_spec("sleep", "1000"))) for _ in range(5)]
+        big = build_spec("sleep", "1000", **{f"BIG{i}": "x" * (120 << 10) for i in range(10)})
+        launching = [asyncio.create_task(supervisors.launch(big)) for _ in range(6)]
+        for _ in range(turns):
+            await asyncio.sleep(0.002)
+        tree.add_below(os.getpid())
+        # when it is closed meanwhile
+        closing = asyncio.create_task(supervisors.close())
         await asyncio.sleep(0)
-        await supervisors.close()
+        for task in launching[:3]:
+            task.cancel()
+        await closing
+        # then each was refused or killed, and nothing is left
         for result in await asyncio.gather(*launching, return_exceptions=True):
-            assert isinstance(result, SupervisionError) or (await result.wait()).killed  # type: ignore[union-attr]
+            assert isinstance(result, SupervisionError | asyncio.CancelledError) or (await result.wait()).killed
+        assert children_of(os.getpid()) == []
+        assert tree.left() == []
 
-    async def test_a_cancelled_launch_leaves_nothing(self, supervisors: Supervisors, build_spec: BuildSpec) -> None:
-        first = await supervisors.launch(build_spec("sleep", "1000"))
-        server = fork_server_of(first)
+    async def test_a_cancelled_launch_leaves_nothing(self, build_spec: BuildSpec) -> None:
+        supervisors = Supervisors()
         launching = asyncio.create_task(supervisors.launch(build_spec("sleep", "1000")))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
         launching.cancel()
         await asyncio.gather(launching, return_exceptions=True)
         await supervisors.close()  # waits until the fork server has no child
-        assert children_of(server) == []
+        assert children_of(os.getpid()) == []

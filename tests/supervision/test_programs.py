@@ -251,3 +251,9 @@ async def test_the_record_tells_the_end(supervisors: Supervisors, build_spec: Bu
     record = json.loads((records / "record.json").read_text())
     assert record == {"killed": True, "wait_status": 15, "message": None, "stage": "ended"}
     assert os.listdir(records) == ["record.json"]
+
+
+async def test_a_record_that_cannot_be_written_ends_no_program(supervisors: Supervisors, build_spec: BuildSpec) -> None:
+    termination = await run(supervisors, replace(build_spec("sh", "-c", "exit 3"), record_dir="/no/records"))
+    message = "cannot write '/no/records/record.json.new': No such file or directory"
+    assert termination == Termination(wait_status=3 << 8, killed=False, message=message)

@@ -70,11 +70,11 @@ class Program:
     directory: bytes
     stdout: bytes
     stderr: bytes
-    record_dir: bytes
+    record_dir: bytes = b""
     uid: int | None
     gid: int | None
     groups: list[int]
-    grace_s: float
+    grace_s: float = 0.0
 
     @property
     def has_terminal(self) -> bool:

@@ -53,8 +53,11 @@ class ServerHandle:
 
     def start(self, *, has_terminal: bool) -> None:
         """Start the process; with a terminal it keeps stdin, stdout, stderr and the process group of this one."""
+        try:
+            me = os.pidfd_open(os.getpid())
+        except OSError as error:
+            raise SupervisionError(f"pidfd_open: {error.strerror}; Linux 5.3 or later is needed") from error
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        me = os.pidfd_open(os.getpid())
         try:
             self._process = _spawn(theirs.fileno(), me, has_terminal=has_terminal)
         except OSError as error:
@@ -75,7 +78,7 @@ class ServerHandle:
             try:
                 socket.send_fds(self._requests, [b"f"], [control.fileno()])
                 return
-            except BlockingIOError:
+            except BlockingIOError:  # hundreds of requests wait there
                 await asyncio.sleep(0.001)
             except OSError as error:
                 self._close_requests()

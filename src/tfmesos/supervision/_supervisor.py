@@ -14,6 +14,22 @@ from tfmesos.supervision._waking import Waiter, reap
 _READ_SIZE = 256 << 10
 
 
+def write_record(directory: bytes, life: Life) -> None:
+    """Write record.json in `directory`: what was asked for, and how the program ended if it has."""
+    import json  # only owners that want records pay for it
+
+    record = {
+        "stage": life.stage.value,
+        "killed": life.killed,
+        "wait_status": life.wait_status,
+        "message": life.message,
+    }
+    path = os.path.join(os.fsdecode(directory), "record.json")
+    with open(f"{path}.new", "w") as file:
+        json.dump(record, file)
+    os.rename(f"{path}.new", path)
+
+
 class Supervisor:
     """Single-threaded; everything it waits for is a descriptor. Runs in a fork of the fork server."""
 
@@ -58,7 +74,7 @@ class Supervisor:
 
     def _on_lost(self, descriptor: int, what: str) -> None:
         self._waiter.remove(descriptor)
-        self._perform(self._life.lose(what, getattr(self._program, "grace_s", 0.0), monotonic()))
+        self._perform(self._life.lose(what, self._program.grace_s, monotonic()))
 
     def _on_children(self) -> None:
         ended, left = reap()
@@ -96,18 +112,13 @@ class Supervisor:
             self._say(Kind.NOT_STARTED)
 
     def _record(self) -> None:
-        """Write record.json anew, at once or not at all."""
-        directory = getattr(self._program, "record_dir", b"")
-        if not directory:
-            return
-        import json  # only agents that want records pay for it
-
+        """Write record.json anew, whole or not at all; a record that cannot be written ends no program."""
         life = self._life
-        record = {"killed": life.killed, "wait_status": life.wait_status, "message": life.message}
-        path = os.path.join(directory, b"record.json")
-        with open(path + b".new", "w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump({**record, "stage": life.stage.value}, file)
-        os.rename(path + b".new", path)
+        if self._program.record_dir:
+            try:
+                write_record(self._program.record_dir, life)
+            except OSError as error:
+                life.message = life.message or f"cannot write {error.filename!r}: {error.strerror}"
 
     def _say(self, kind: Kind, body: bytes = b"") -> None:
         try:

@@ -6,6 +6,9 @@ import signal
 from collections.abc import Callable, Iterable
 from types import FrameType
 
+_MAX_WAIT_S = 1e6
+"""poll(2) counts milliseconds in a C int; who asks for more asks again."""
+
 
 class Waiter:
     """Calls a handler for each descriptor that is ready, and one when children ended."""
@@ -33,7 +36,7 @@ class Waiter:
 
     def wait(self, timeout_s: float | None) -> None:
         """Call the handlers of all that is ready; returns after `timeout_s` (None: never) without any."""
-        timeout_ms = None if timeout_s is None else max(0.0, timeout_s * 1000 + 1)
+        timeout_ms = None if timeout_s is None else max(0.0, min(timeout_s, _MAX_WAIT_S) * 1000 + 1)
         for descriptor, _ in self._poll.poll(timeout_ms):
             handler = self._handlers.get(descriptor)
             if handler is not None:

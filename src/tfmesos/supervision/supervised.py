@@ -56,8 +56,13 @@ class Supervised:
         return self._termination is not None
 
     @property
+    def is_gated(self) -> bool:
+        """Whether its supervisor has been heard. For `Supervisors`, as what follows up to `is_supervised_by`."""
+        return self._pid is not None
+
+    @property
     def is_open(self) -> bool:
-        """Whether its supervisor can still be heard. For `Supervisors`, as what follows."""
+        """Whether its supervisor can still be heard."""
         return self._is_open
 
     def is_supervised_by(self, pid: int) -> bool:

@@ -13,6 +13,7 @@ from tfmesos.supervision.errors import SupervisionError, SupervisorLost
 from tfmesos.supervision.spec import ProcessSpec
 from tfmesos.supervision.supervised import Supervised
 
+_CLOSED = "no more programs are started: these supervisors were closed"
 _MAX_TRIES = 3
 """A loss may be noticed only by the launch that meets it, and again by the one after."""
 
@@ -25,12 +26,15 @@ class Supervisors:
         self._has_terminal = has_terminal
         self._server: ServerHandle | None = None
         self._servers: dict[Supervised, ServerHandle] = {}
+        self._launching = 0
         self._is_closed = False
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     async def start(self) -> None:
         """Start the fork server; launches wait until it is up (about 30 ms). Raises SupervisionError."""
         if self._is_closed:
-            raise SupervisionError("these supervisors were closed")
+            raise SupervisionError(_CLOSED)
         if self._server is None or not self._server.is_alive:
             server = ServerHandle(self._on_supervisor_lost, self._on_server_lost)
             server.start(has_terminal=self._has_terminal)
@@ -39,17 +43,24 @@ class Supervisors:
     async def launch(self, spec: ProcessSpec) -> Supervised:
         """Fork a supervisor that waits at its gate; a lost fork server is replaced. Raises SupervisionError."""
         program = encode_frame(Kind.PROGRAM, to_program(spec, has_terminal=self._has_terminal).encode())
-        for _ in range(_MAX_TRIES - 1):
-            with suppress(SupervisorLost):
-                return await self._launch(spec, program)
-        return await self._launch(spec, program)
+        self._launching += 1
+        try:
+            for _ in range(_MAX_TRIES - 1):
+                with suppress(SupervisorLost):
+                    return await self._launch(spec, program)
+            return await self._launch(spec, program)
+        finally:
+            self._launching -= 1
+            self._note_idle()
 
     async def close(self) -> None:
         """Kill all (with each one's grace), wait until nothing is left, end the fork server. Idempotent."""
         self._is_closed = True
-        for child in list(self._servers):
-            child.kill(child.spec.grace_s)
-        await asyncio.gather(*(child.wait() for child in list(self._servers)))
+        for child in self._servers:
+            if child.is_gated:
+                child.kill(child.spec.grace_s)
+        self._note_idle()
+        await self._idle.wait()
         if self._server is not None:
             await self._server.close()
 
@@ -57,27 +68,23 @@ class Supervisors:
         await self.start()
         assert self._server is not None
         server = self._server
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        child = Supervised(spec, ours, self._on_closed)
+        control = await _ask_for_supervisor(server, spec, program)
+        child = Supervised(spec, control, self._on_closed)
         self._servers[child] = server
         try:
-            with theirs:
-                await server.fork(theirs)
-            await asyncio.get_running_loop().sock_sendall(ours, program)
             await child.wait_gated()
-        except BaseException as error:
-            self._servers.pop(child, None)
+            if self._is_closed:
+                raise SupervisionError(_CLOSED)
+        except BaseException:
+            self._forget(child)
             child.abandon()
-            if isinstance(error, OSError):
-                raise SupervisorLost(f"the supervisor of {spec.id!r} was lost: {error}") from error
             raise
         return child
 
     def _on_closed(self, child: Supervised) -> None:
         server = self._servers.get(child)
         if child.has_ended:
-            self._servers.pop(child, None)
+            self._forget(child)
         elif server is not None and server.has_exited:
             self._end_lost(child, "its supervisor and the fork server were lost")
 
@@ -91,7 +98,33 @@ class Supervisors:
 
     def _end_lost(self, child: Supervised, message: str) -> None:
         child.end_unreported(message)
+        self._forget(child)
+
+    def _forget(self, child: Supervised) -> None:
         self._servers.pop(child, None)
+        self._note_idle()
+
+    def _note_idle(self) -> None:
+        if self._servers or self._launching:
+            self._idle.clear()
+        else:
+            self._idle.set()
+
+
+async def _ask_for_supervisor(server: ServerHandle, spec: ProcessSpec, program: bytes) -> socket.socket:
+    """The channel to a new supervisor that was told its program."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    try:
+        with theirs:
+            await server.fork(theirs)
+        await asyncio.get_running_loop().sock_sendall(ours, program)
+    except BaseException as error:
+        ours.close()
+        if isinstance(error, ConnectionError):
+            raise SupervisorLost(f"the supervisor of {spec.id!r} was lost before it started") from error
+        raise
+    return ours
 
 
 def _ending(status: int) -> str:
