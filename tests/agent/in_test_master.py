@@ -1,4 +1,4 @@
-"""A small master for the agent's tests: registers one agent, hands out tasks, acknowledges, and keeps all it was told."""
+"""A small master for the agent's tests: registers one agent, hands out tasks, acknowledges, keeps all it was told."""
 
 from __future__ import annotations
 
@@ -32,10 +32,8 @@ PARTITION_AWARE = mesos_pb2.FrameworkInfo.Capability.PARTITION_AWARE
 KILLING_STATE = mesos_pb2.FrameworkInfo.Capability.TASK_KILLING_STATE
 
 
-def framework(
-    *capabilities: mesos_pb2.FrameworkInfo.Capability.Type.ValueType, user: str = ""
-) -> mesos_pb2.FrameworkInfo:
-    info = mesos_pb2.FrameworkInfo(user=user, name="in-test", role="*")
+def framework(*capabilities: mesos_pb2.FrameworkInfo.Capability.Type.ValueType) -> mesos_pb2.FrameworkInfo:
+    info = mesos_pb2.FrameworkInfo(user="", name="in-test", role="*")
     info.id.value = FRAMEWORK_ID
     info.capabilities.extend(mesos_pb2.FrameworkInfo.Capability(type=kind) for kind in capabilities)
     return info

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.conftest import running_agent
+from tests.agent.conftest import eventually, running_agent
 from tests.agent.in_test_master import (
     AGENT_ID,
     FRAMEWORK_ID,
@@ -33,6 +33,14 @@ Reregistered = internal_pb2.ReregisterSlaveMessage
 
 def sandbox(flags: AgentFlags, task_id: str) -> Path:
     return Path(flags.work_dir, "slaves/latest/frameworks", FRAMEWORK_ID, "executors", task_id, "runs/latest")
+
+
+def printed_by(task_id: str, flags: AgentFlags) -> str:
+    return (sandbox(flags, task_id) / "stdout").read_text().strip()
+
+
+def lives(pid: str) -> bool:
+    return Path("/proc", pid).exists()
 
 
 async def output_of(master: InTestMaster, flags: AgentFlags, task: mesos_pb2.TaskInfo) -> str:
@@ -162,8 +170,8 @@ async def test_a_kill_ends_the_whole_tree(agent: Agent, master: InTestMaster, fl
 
     assert await master.wait_for_state("tree", mesos_pb2.TASK_KILLING)
     assert (status.state, status.message) == (mesos_pb2.TASK_KILLED, "Command terminated with signal Terminated")
-    printed = (sandbox(flags, "tree") / "stdout").read_text().split()
-    assert not [pid for pid in printed if Path("/proc", pid).exists()]
+    printed = printed_by("tree", flags).split()
+    assert not list(filter(lives, printed))
 
 
 async def test_a_killed_task_is_killed_whatever_its_exit_status(agent: Agent, master: InTestMaster) -> None:
@@ -184,9 +192,7 @@ async def test_a_task_that_ignores_the_kill_dies_after_its_own_grace(
     task.kill_policy.grace_period.nanoseconds = 50_000_000
     master.run(task)
     await master.wait_for_state("deaf", mesos_pb2.TASK_RUNNING)
-    async with asyncio.timeout(10):
-        while not (sandbox(flags, "deaf") / "stdout").read_text():
-            await asyncio.sleep(0.01)
+    await eventually(lambda: printed_by("deaf", flags))
     master.kill("deaf")
 
     status = await master.wait_for_end("deaf")
@@ -284,15 +290,11 @@ async def test_a_framework_that_is_shut_down_ends_in_silence(
 ) -> None:
     master.run(command_task("doomed", "echo $$; exec sleep 1000"))
     await master.wait_for_state("doomed", mesos_pb2.TASK_RUNNING)
-    async with asyncio.timeout(10):
-        while not (pid := (sandbox(flags, "doomed") / "stdout").read_text().strip()):
-            await asyncio.sleep(0.01)
+    pid = await eventually(lambda: printed_by("doomed", flags))
 
     master.shut_down_framework()
 
-    async with asyncio.timeout(10):
-        while Path("/proc", pid).exists():
-            await asyncio.sleep(0.01)
+    await eventually(lambda: not lives(pid))
     assert [update.status.state for update in master.updates("doomed")][-1] == mesos_pb2.TASK_RUNNING
 
 
@@ -382,10 +384,8 @@ async def test_closing_ends_all_tasks(flags: AgentFlags, master: InTestMaster) -
         await master.wait_for(Registered)
         master.run(command_task("long", "echo $$; exec sleep 1000"))
         await master.wait_for_state("long", mesos_pb2.TASK_RUNNING)
-        async with asyncio.timeout(10):
-            while not (pid := (sandbox(flags, "long") / "stdout").read_text().strip()):
-                await asyncio.sleep(0.01)
-    assert not Path("/proc", pid).exists()
+        pid = await eventually(lambda: printed_by("long", flags))
+    assert not lives(pid)
     assert len(master.updates("long")) == 2
 
 

@@ -18,9 +18,7 @@ class WorkDirInUse(AgentError):
     """Another running agent holds the work directory."""
 
     def __init__(self, work_dir: str) -> None:
-        super().__init__(
-            f"the work directory {work_dir} is in use by another agent; give this one a --work_dir of its own"
-        )
+        super().__init__(f"another agent uses the work directory {work_dir}; give this one a --work_dir of its own")
         self.work_dir = work_dir
 
 

@@ -38,6 +38,7 @@ _LEGAL = {
     (Membership.REGISTERED, Membership.REGISTERING),
     *((state, Membership.STOPPED) for state in Membership if state is not Membership.STOPPED),
 }
+_ASKED = (Membership.REGISTERING, Membership.REGISTERED)  # a late answer of a master that was left counts for nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class Registration:
 
     def registered(self, sender: str, agent_id: str, ping_timeout_s: float | None, now: float) -> list[Action]:
         """The master gave (or repeated) an id."""
-        if sender != self._master or self._state is Membership.STOPPED:
+        if sender != self._master or self._state not in _ASKED:
             return []
         if self._agent_id not in (None, agent_id):
             return self._stop(f"the master gave this agent another id: {agent_id} instead of {self._agent_id}", now)
@@ -148,7 +149,7 @@ class Registration:
 
     def reregistered(self, sender: str, agent_id: str, ping_timeout_s: float | None, now: float) -> list[Action]:
         """The master knows this agent again."""
-        if sender != self._master or self._state is Membership.STOPPED:
+        if sender != self._master or self._state not in _ASKED:
             return []
         if self._agent_id != agent_id:
             return self._stop(f"the master re-registered this agent as {agent_id}, it is {self._agent_id}", now)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -190,7 +189,7 @@ class TaskRunner:
             self._forward([head])
 
     def _update(self, report: Report) -> internal_pb2.StatusUpdate:
-        now, number = time.time(), os.urandom(16)
+        now, number = time.time(), uuid.uuid4().bytes
         status = mesos_pb2.TaskStatus(state=report.state, source=report.source, timestamp=now, uuid=number)
         status.task_id.value = report.key.task_id
         status.agent_id.value = self._agent_id
