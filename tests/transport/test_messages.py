@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfmesos.transport import NO_PID, Backoff, LibprocessMessage, Pid
+from tfmesos.transport._parser import HEAD_LIMIT, MessageError, MessageParser
 from tfmesos.transport.message import encode_message
-from tfmesos.transport.parser import HEAD_LIMIT, MessageError, MessageParser
 
 TRANSCRIPTS = Path(__file__).parents[1] / "golden" / "transcripts"
 RECORDED = sorted(

@@ -4,19 +4,20 @@ address.py      where a peer listens
 errors.py       what can go wrong
 backoff.py      when to try again
 connection.py   one HTTP/1.1 connection of a client, pipelined
-exchange.py     one request and its answer
+_exchange.py    one request and its answer
 pid.py          libprocess' names for processes
 message.py      one libprocess message as bytes, and back
-parser.py       reads libprocess messages from a connection
-peer.py         the outgoing connection to one libprocess address
+_parser.py      reads libprocess messages from a connection
+_peer.py        the outgoing connection to one libprocess address
 node.py         sends libprocess messages, watches links
 server.py       the HTTP server (aiohttp; imported on first use only: programs of the command line do not need it)
-front.py        what stands before aiohttp in the server: receives libprocess messages
+_front.py       what stands before aiohttp in the server: receives libprocess messages
 answers.py      answers of the server
 """
 
 from typing import TYPE_CHECKING, Any
 
+from tfmesos.transport._exchange import HttpResponse, HttpStream
 from tfmesos.transport.address import Address, TcpAddress, UnixAddress
 from tfmesos.transport.backoff import Backoff
 from tfmesos.transport.connection import HttpConnection
@@ -28,7 +29,6 @@ from tfmesos.transport.errors import (
     ResponseTooLarge,
     TransportError,
 )
-from tfmesos.transport.exchange import HttpResponse, HttpStream
 from tfmesos.transport.message import LibprocessMessage
 from tfmesos.transport.node import LibprocessNode
 from tfmesos.transport.pid import NO_PID, Pid

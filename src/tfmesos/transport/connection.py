@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import cast
 
+from tfmesos.transport._exchange import DEFAULT_LIMIT, Exchange, HttpResponse, HttpStream, headers_of, reason_of
+from tfmesos.transport._peer import connect
 from tfmesos.transport.address import Address
 from tfmesos.transport.errors import ConnectError, ConnectionLost, ProtocolError, TransportError
-from tfmesos.transport.exchange import DEFAULT_LIMIT, Exchange, HttpResponse, HttpStream, headers_of, reason_of
-from tfmesos.transport.peer import connect
 
 
 class _Wire(asyncio.Protocol):

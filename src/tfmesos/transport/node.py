@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
+from tfmesos.transport._peer import Peer
 from tfmesos.transport.address import Address, TcpAddress
 from tfmesos.transport.message import encode_message
-from tfmesos.transport.peer import Peer
 from tfmesos.transport.pid import Pid
 
 _CLOSE_GRACE_S = 1.0

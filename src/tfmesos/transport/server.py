@@ -12,10 +12,10 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from tfmesos.transport._front import Fronts, Receiver, deliver
 from tfmesos.transport.address import Address, TcpAddress, UnixAddress
 from tfmesos.transport.answers import accepted, message_of, reply
 from tfmesos.transport.errors import BindError
-from tfmesos.transport.front import Fronts, Receiver, deliver
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from email.utils import formatdate
 from typing import cast
 
+from tfmesos.transport._parser import MessageError, MessageParser
 from tfmesos.transport.message import LibprocessMessage
-from tfmesos.transport.parser import MessageError, MessageParser
 
 Receiver = Callable[[LibprocessMessage], bool]
 
