@@ -281,7 +281,10 @@ class TestClosing:
         await closing
         # then each was refused or killed, and nothing is left
         for result in await asyncio.gather(*launching, return_exceptions=True):
-            assert isinstance(result, SupervisionError | asyncio.CancelledError) or (await result.wait()).killed
+            if isinstance(result, BaseException):
+                assert isinstance(result, SupervisionError | asyncio.CancelledError)
+            else:
+                assert (await result.wait()).killed
         assert children_of(os.getpid()) == []
         assert tree.left() == []
 

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from tfmesos.supervision import ProcessSpec, Supervisors, Termination, process_start_time
+from tfmesos.supervision._program import StartError, start_program
+from tfmesos.supervision.supervisors import to_program
 
 BuildSpec = Callable[..., ProcessSpec]
 
@@ -143,6 +145,27 @@ async def test_another_user_may_not_write_where_only_root_may(
     spec = replace(build_spec("true"), directory="/", stdout=str(directory / "stdout"), uid=12345, gid=12345)
     termination = await run(supervisors, spec)
     assert termination.message == f"cannot open '{directory}/stdout': Permission denied"
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user, to be no longer root")
+@pytest.mark.parametrize(("uid", "status"), [(12345, 0), (0, 1)])
+def test_who_is_not_root_can_run_programs_as_itself_only(build_spec: BuildSpec, uid: int, status: int) -> None:
+    program = to_program(replace(build_spec("true"), uid=uid, gid=uid, groups=(7,)), has_terminal=True)
+    program.directory = b"/"
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(12345, 12345, 12345)
+            os.setresuid(12345, 12345, 12345)
+            start_program(program)
+            os._exit(0)
+        except StartError:
+            os._exit(1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == status
 
 
 class TestPrograms:

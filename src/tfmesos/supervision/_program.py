@@ -30,7 +30,7 @@ class StartError(Exception):
 
 def start_program(program: Program) -> int:
     """Pid of its main process, which is executing the file by now. Raises StartError."""
-    if program.uid is None and program.gid is None:
+    if _is_already(program.uid, program.gid):
         return _start_in_directory(program)
     before = os.getresuid(), os.getresgid(), os.getgroups()
     try:
@@ -39,8 +39,16 @@ def start_program(program: Program) -> int:
     finally:
         (ruid, euid, suid), (rgid, egid, sgid), groups = before
         os.setresuid(ruid, euid, suid)  # if one of these fails, this supervisor ends with the error, and all with it
-        os.setresgid(rgid, egid, sgid)
-        os.setgroups(groups)
+        if euid == 0:  # else nothing could be changed
+            os.setresgid(rgid, egid, sgid)
+            os.setgroups(groups)
+
+
+def _is_already(uid: int | None, gid: int | None) -> bool:
+    """Whether nothing is to be changed; without being root nothing could be, not even to the same groups."""
+    if uid is None and gid is None:
+        return True
+    return os.geteuid() != 0 and uid in (None, os.geteuid()) and gid in (None, os.getegid())
 
 
 def _become_user(program: Program) -> None:

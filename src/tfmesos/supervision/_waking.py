@@ -43,10 +43,9 @@ class Waiter:
                 handler()
 
     def close(self) -> None:
-        """Close what it made, in a forked child that makes its own; handlers are forgotten."""
+        """Close what it made, in a forked child that makes its own."""
         os.close(self._woken)
         os.close(self._waker)
-        self._handlers.clear()
 
     def _drain(self) -> None:
         os.read(self._woken, 4096)
