@@ -104,7 +104,7 @@ class HostedRun:
     async def _start_local(self, environ: Mapping[str, str]) -> Detector:
         self._local = LocalCluster(self._needs, environ)
         await self._local.wait_ready()
-        if self._local.note:
+        if self._local.note and not self._options.quiet:
             self._output.write_note(self._local.note)
         self._death = asyncio.create_task(_wait_death(self._local))
         return build_detector(self._local.master)

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import random
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -42,6 +43,9 @@ def run(handover: Handover, answers: BinaryIO) -> int:
         _LOG.error("cannot serve: %s", error)
         _give(answers, Answer(error=str(error)))
         return error.exit_status
+    finally:
+        # The launcher does it too, unless it is gone.
+        shutil.rmtree(handover.runtime_dir, ignore_errors=True)
     return 0
 
 
