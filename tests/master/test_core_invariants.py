@@ -17,11 +17,13 @@ from hypothesis.stateful import (
 )
 
 from tests.master.world import Agent, Framework, World, flags, framework_info, task
+from tfmesos.master import books
 from tfmesos.master.books import Offer
+from tfmesos.master.ids import AgentId, FrameworkId, OfferId
 from tfmesos.master.ledger import Ledger
 from tfmesos.master.lifecycle import IllegalStep
 from tfmesos.resources import Resources
-from tfmesos.wire import mesos_pb2
+from tfmesos.wire import internal_pb2, mesos_pb2
 from tfmesos.wire.text import TERMINAL_STATES
 
 STATES = [mesos_pb2.TASK_STARTING, mesos_pb2.TASK_RUNNING, mesos_pb2.TASK_FINISHED, mesos_pb2.TASK_FAILED]
@@ -159,8 +161,6 @@ class MasterMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.agents)
     @rule(data=st.data())
     def unregister(self, data: st.DataObject) -> None:
-        from tfmesos.wire import internal_pb2
-
         agent = data.draw(st.sampled_from(self.agents))
         if agent.id:
             agent.say(internal_pb2.UnregisterSlaveMessage(slave_id=mesos_pb2.AgentID(value=agent.id)))
@@ -237,15 +237,15 @@ class MasterMachine(RuleBasedStateMachine):
     def owner(self, offer: Offer) -> Framework:
         return next(framework for framework in self.live() if framework.id == offer.framework_id)
 
-    def known(self) -> list[str]:
+    def known(self) -> list[FrameworkId]:
         return list(self.world.core.books.frameworks)
 
-    def all_frameworks(self) -> list[object]:
-        books = self.world.core.books
-        return [*books.frameworks.values(), *books.completed_frameworks.values()]
+    def all_frameworks(self) -> list[books.Framework]:
+        known = self.world.core.books
+        return [*known.frameworks.values(), *known.completed_frameworks.values()]
 
-    def tasks_once_on(self, agent: Agent) -> list[object]:
-        known = self.world.core.books.agents.get(agent.id)
+    def tasks_once_on(self, agent: Agent) -> list[books.Task]:
+        known = self.world.core.books.agents.get(AgentId(agent.id))
         running = list(known.all_tasks()) if known else []
         lost = [one for framework in self.all_frameworks() for one in framework.unreachable.values()]
         return running + [one for one in lost if one.agent_id == agent.id]
@@ -260,7 +260,7 @@ def shown(offer: Offer) -> mesos_pb2.Offer:
     )
 
 
-def collected(parts: Iterable[dict[str, Offer]]) -> dict[str, Offer]:
+def collected(parts: Iterable[dict[OfferId, Offer]]) -> dict[OfferId, Offer]:
     return {offer_id: offer for part in parts for offer_id, offer in part.items()}
 
 
