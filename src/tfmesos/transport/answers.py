@@ -8,23 +8,26 @@ from aiohttp import HttpVersion11, web
 
 from tfmesos.transport.message import LibprocessMessage, recognise
 
+_TEXT = "text/plain; charset=utf-8"
 _GZIP_FROM = 1024
 
 
 def reply(
     status: int,
     body: bytes | str = b"",
-    content_type: str = "text/plain",
+    content_type: str | None = None,
     headers: Mapping[str, str] | None = None,
     *,
     request: web.BaseRequest | None = None,
 ) -> web.Response:
-    """A complete answer.
+    """A complete answer. Unless said otherwise a body is text, and without one there is no Content-Type (Mesos 1.11).
 
     With `request` given, a body of 1024 bytes or more is sent as gzip if the client takes that (as libprocess does).
     """
     data = body.encode() if isinstance(body, str) else body
-    fields = {"Content-Type": content_type, **(headers or {})}
+    fields = dict(headers or {})
+    if content_type is not None or data:
+        fields.setdefault("Content-Type", content_type or _TEXT)
     if request is not None and len(data) >= _GZIP_FROM and _takes_gzip(request.headers.get("Accept-Encoding", "")):
         data = gzip.compress(data, compresslevel=6, mtime=0)
         fields["Content-Encoding"] = "gzip"
