@@ -123,10 +123,22 @@ async def _listen(protocol: Callable[[], asyncio.Protocol], address: Address) ->
         if isinstance(address, UnixAddress):
             return await loop.create_unix_server(protocol, address.path, backlog=_BACKLOG)
         found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        host = str(found[0][4][0])  # only the first: with port 0 each would get a port of its own
-        return await loop.create_server(protocol, host, address.port, backlog=_BACKLOG)
+        family, *_, bound = found[0]  # only the first: with port 0 each would get a port of its own
+        return await loop.create_server(protocol, sock=_bound_socket(family, bound), backlog=_BACKLOG)
     except OSError as error:
         raise BindError(address, _bind_cause(error)) from error
+
+
+def _bound_socket(family: int, address: Any) -> socket.socket:
+    """Bound here and not by asyncio, whose error does not say why from Python 3.13 on."""
+    created = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        created.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        created.bind(address)
+    except OSError:
+        created.close()
+        raise
+    return created
 
 
 def _bind_cause(error: OSError) -> str:
