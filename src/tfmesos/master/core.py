@@ -20,6 +20,7 @@ from tfmesos.master.events import (
     OfferOver,
     PingDue,
     ReregistrationOver,
+    Send,
     SetTimer,
     Started,
     StreamBroken,
@@ -164,6 +165,9 @@ class MasterCore:
                 | internal_pb2.ExecutorToFrameworkMessage()
             ):
                 self._hear_known_agent(event, message)
+            case internal_pb2.AuthenticateMessage():
+                error = internal_pb2.AuthenticationErrorMessage(error="No authenticator loaded")
+                self._ledger.emit(Send(event.sender, error))
             case _:
                 self._ledger.warn(f"ignored {type(message).__name__} from {event.sender}")
 

@@ -93,7 +93,7 @@ class Engine:
                 case CancelTimer(timer=timer):
                     self._cancel_timer(timer)
                 case Log(text=text, is_warning=is_warning):
-                    _log.log(logging.WARNING if is_warning else logging.INFO, "%s", text)
+                    _log.log(logging.WARNING if is_warning else logging.INFO, "%s", _printable(text))
                 case BindStream(stream_id=stream_id, framework_id=framework_id):
                     self._subscribers[stream_id].framework_id = framework_id
                 case EndStream(stream_id=stream_id):
@@ -174,3 +174,8 @@ def _observer_number(to_id: str) -> int:
     """The n of `slave-observer(n)`; 0 for anything else."""
     number = to_id.removeprefix(_OBSERVER).removesuffix(")")
     return int(number) if to_id.startswith(_OBSERVER) and number.isascii() and number.isdigit() else 0
+
+
+def _printable(text: str) -> str:
+    """One line whatever names others chose."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode()

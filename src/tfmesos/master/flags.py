@@ -78,11 +78,13 @@ class MasterFlags:
     hostname: str | None = flag(default=None, help="Host name told to others (default: looked up for --ip).")
     hostname_lookup: bool = flag(default=True, help="Whether to look the host name up; if not, the address is used.")
     work_dir: str | None = flag(
-        default=None, help="Directory of this master, made if absent. Required unless --registry=in_memory."
+        default=None,
+        help="Directory of this master (one at a time), made if absent. Required unless --registry=in_memory.",
     )
     registry: str = flag(
         default="replicated_log",
-        help="Where the list of agents is kept: 'replicated_log' (a file in --work_dir) or 'in_memory'.",
+        help="'replicated_log' or 'in_memory'; the latter needs no --work_dir. "
+        "Either way a restarted master learns of its agents when they re-register.",
     )
     cluster: str | None = flag(default=None, help="A name for people, shown in /state.")
     roles: tuple[str, ...] | None = flag(

@@ -171,10 +171,8 @@ class Launches:
         if state == mesos_pb2.TASK_DROPPED:
             state = partition_state(framework, state)
         agent_id = AgentId(task.agent_id.value)
-        self._ledger.warn(f"task '{task.task_id.value!r}' of {framework} refused: {text}")
+        self._ledger.warn(f"task {task.task_id.value!r} of {framework} refused: {text}")
         status = made_status(task.task_id.value, state, reason, text, now=self._ledger.now, agent_id=agent_id)
-        if task.HasField("executor"):
-            status.executor_id.CopyFrom(task.executor.executor_id)
         self._ledger.tell_status(framework, status)
 
     def _refuse_operation(self, framework: Framework, operation: _Operation, text: str) -> None:

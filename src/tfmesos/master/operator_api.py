@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import parse_qs
 
 from aiohttp import web
 
@@ -12,7 +13,7 @@ from tfmesos.master.events import TornDown
 from tfmesos.master.ids import FrameworkId
 from tfmesos.master.media import JSON, PROTOBUF, BadBody, chosen_media, read_call
 from tfmesos.master.offering import offer_message
-from tfmesos.master.scheduler_api import refused_head
+from tfmesos.master.scheduler_api import method_refused, refused_head
 from tfmesos.master.state_json import offered_to, used_by
 from tfmesos.transport import reply
 from tfmesos.wire import master_pb2, mesos_pb2
@@ -66,6 +67,15 @@ class OperatorApi:
         if call.type == _Call.TEARDOWN:
             return self._teardown(FrameworkId(call.teardown.framework_id.value))
         return self._answer(request, call, media)
+
+    async def teardown(self, request: web.BaseRequest) -> web.StreamResponse:
+        """`POST /teardown` with `frameworkId=…` in the body."""
+        if request.method != "POST":
+            return method_refused(request.method, "POST")
+        form = parse_qs((await request.read()).decode(errors="replace"))
+        if "frameworkId" not in form:
+            return reply(400, "Missing 'frameworkId' query parameter in the request body")
+        return self._teardown(FrameworkId(form["frameworkId"][-1]))
 
     def _answer(self, request: web.BaseRequest, call: _Call, media: str) -> web.Response:
         fill = self._answers.get(call.type)

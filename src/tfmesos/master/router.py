@@ -27,7 +27,7 @@ class Router:
         """Serve this master."""
         endpoints = Endpoints(engine.books, flags, clock)
         operator = OperatorApi(engine, endpoints)
-        self._exact = endpoints.table()
+        self._exact = endpoints.table() | {"/teardown": operator.teardown}
         self._below = (("/api/v1/scheduler", SchedulerApi(engine).handle), ("/api/v1", operator.handle))
         self._engine = engine
 

@@ -148,13 +148,16 @@ class Subscriptions:
         self._ledger.emit(Tell(stream_id, event), EndStream(stream_id))
 
     def _add(self, info: mesos_pb2.FrameworkInfo, stream_id: StreamId, suppressed: Iterable[str]) -> None:
-        if not info.id.value:
+        is_new = not info.id.value
+        if is_new:
             info.id.value = self._books.new_framework_id()
         framework = Framework(info, FrameworkState.CONNECTED, self._ledger.now, self._books.limits)
         framework.suppressed = frozenset(suppressed)
         self._books.frameworks[framework.id] = framework
         self._inform_allocator(framework)
         self._ledger.log(f"subscribed {framework}")
+        if not is_new:
+            self._tell_agents(framework)  # Mesos 1.11 takes an unknown id for that of a framework before a failover
         self._bind(framework, stream_id)
 
     def _return(
