@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -9,19 +10,25 @@ from tests.client.fake_master import FakeMaster
 from tests.client.proxy import Proxy
 from tfmesos.client import CallRejected, NotSubscribed, SchedulerClient
 from tfmesos.discovery import build_detector
+from tfmesos.flags import load_flags
+from tfmesos.master import Master, MasterFlags
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 Event = scheduler_pb2.Event
 Call = scheduler_pb2.Call
 
 
-@pytest.fixture(params=["fake", pytest.param("stock", marks=pytest.mark.stock)])
-async def master(request: pytest.FixtureRequest) -> AsyncIterator[str]:
+@pytest.fixture(params=["fake", "ours", pytest.param("stock", marks=pytest.mark.stock)])
+async def master(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
     """The address of a master without agents."""
     if request.param == "stock":
         yield request.getfixturevalue("stock_master").address
         return
-    started = FakeMaster()
+    started: FakeMaster | Master
+    if request.param == "fake":
+        started = FakeMaster()
+    else:
+        started = Master(load_flags(MasterFlags, ["--ip=127.0.0.1", "--port=0", f"--work_dir={tmp_path}"], None))
     await started.start()
     yield str(started.address)
     await started.close()

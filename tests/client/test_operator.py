@@ -1,5 +1,6 @@
 """The clients of the operator APIs, against a server that answers as recorded from a stock agent and master."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -45,6 +46,12 @@ async def test_files_are_read_exactly(server: HttpServer) -> None:
         assert await client.read_file("/there", 250, 10) == (1024, CONTENT[250:260])
         assert await client.read_file("/there", 1024, 10) == (1024, b"")
         assert [info.path for info in await client.list_files("/")] == ["/there"]
+
+
+async def test_many_readers_share_one_connection(server: HttpServer) -> None:
+    async with AgentClient(server.address) as client:
+        parts = await asyncio.gather(*(client.read_file("/there", at, 1) for at in range(100)))
+    assert b"".join(data for _, data in parts) == CONTENT[:100]
 
 
 async def test_what_is_not_there_or_not_allowed(server: HttpServer) -> None:

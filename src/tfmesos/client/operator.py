@@ -1,5 +1,6 @@
 """Clients of the operator APIs, as far as a launcher needs them."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from types import TracebackType
@@ -15,25 +16,38 @@ _PROTOBUF_HEADERS = {"Content-Type": PROTOBUF, "Accept": PROTOBUF}
 
 
 class _KeptConnection:
-    """Requests that may be repeated, over a connection that is opened on first use and again after a loss."""
+    """Requests that may be repeated, over a connection that is opened on first use and again after a loss.
+
+    Many may ask at once; a request has no time limit of its own.
+    """
 
     def __init__(self, address: Address, timeout_s: float) -> None:
         self._address = address
         self._timeout_s = timeout_s
         self._connection: HttpConnection | None = None
+        self._opening = asyncio.Lock()
 
     async def request(
         self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> HttpResponse:
         """The answer; one that was lost with an old connection is asked for again on a new one."""
-        if self._connection is not None and not self._connection.is_closed:
-            try:
-                return await self._connection.request(method, path, headers, body)
-            except ConnectionLost:
-                pass
-        await self.close()
-        self._connection = await HttpConnection.open(self._address, self._timeout_s)
-        return await self._connection.request(method, path, headers, body)
+        connection, is_fresh = await self._open()
+        try:
+            return await connection.request(method, path, headers, body)
+        except ConnectionLost:
+            if is_fresh:
+                raise
+        connection, _ = await self._open()
+        return await connection.request(method, path, headers, body)
+
+    async def _open(self) -> tuple[HttpConnection, bool]:
+        """The connection, and whether it was opened just now."""
+        async with self._opening:
+            connection = self._connection
+            if connection is not None and not connection.is_closed:
+                return connection, False
+            self._connection = await HttpConnection.open(self._address, self._timeout_s)
+            return self._connection, True
 
     async def close(self) -> None:
         """Close the connection; may be called again."""
