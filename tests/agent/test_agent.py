@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
+import signal
 import stat
 from pathlib import Path
 
@@ -298,6 +299,52 @@ async def test_a_framework_that_is_shut_down_ends_in_silence(
     assert [update.status.state for update in master.updates("doomed")][-1] == mesos_pb2.TASK_RUNNING
 
 
+async def test_a_shut_down_executor_ends_its_command_task(agent: Agent, master: InTestMaster) -> None:
+    master.run(command_task("long", "exec sleep 1000"))
+    await master.wait_for_state("long", mesos_pb2.TASK_RUNNING)
+    message = internal_pb2.ShutdownExecutorMessage()
+    message.framework_id.value = FRAMEWORK_ID
+    message.executor_id.value = "long"
+    master.send(message)
+
+    assert (await master.wait_for_end("long")).state == mesos_pb2.TASK_KILLED
+
+
+async def test_a_killed_supervisor_fails_its_task_and_leaves_nothing(
+    agent: Agent, master: InTestMaster, flags: AgentFlags
+) -> None:
+    master.run(command_task("orphan", "setsid sleep 1000 & echo $! $$; exec sleep 1000"))
+    running = await master.wait_for_state("orphan", mesos_pb2.TASK_RUNNING)
+    pids = (await eventually(lambda: printed_by("orphan", flags))).split()
+
+    os.kill(running.container_status.executor_pid, signal.SIGKILL)
+    status = await master.wait_for_end("orphan")
+
+    assert (status.state, status.reason) == (mesos_pb2.TASK_FAILED, _Status.REASON_EXECUTOR_TERMINATED)
+    assert status.message.startswith("Executor terminated; ")
+    await eventually(lambda: not list(filter(lives, pids)))
+
+
+async def test_a_sandbox_that_cannot_be_made_fails_the_task(agent: Agent, master: InTestMaster) -> None:
+    name = "x" * 300
+    master.run(command_task(name))
+
+    status = await master.wait_for_end(name)
+
+    assert status.reason == _Status.REASON_CONTAINER_LAUNCH_FAILED
+    assert status.message.startswith("Failed to launch container: cannot make the sandbox ")
+    assert status.message.endswith(": File name too long")
+
+
+async def test_many_tasks_at_once_end_once_each(agent: Agent, master: InTestMaster) -> None:
+    names = [f"task-{number}" for number in range(60)]
+    for name in names:
+        master.run(command_task(name))
+    for name in names:
+        assert (await master.wait_for_end(name)).state == mesos_pb2.TASK_FINISHED
+        assert len(master.updates(name)) == 3
+
+
 async def test_an_operation_is_refused_with_a_text(agent: Agent, master: InTestMaster) -> None:
     message = internal_pb2.ApplyOperationMessage()
     message.operation_info.type = mesos_pb2.Offer.Operation.CREATE
@@ -411,6 +458,15 @@ async def test_a_taken_port_is_refused(agent: Agent, flags: AgentFlags, master: 
     second = Agent(taken, detector=FixedDetector(master.leader))
     with pytest.raises(BindError, match=str(agent.address)):
         await second.start()
+
+
+async def test_a_work_dir_that_cannot_be_made_is_refused(
+    flags: AgentFlags, master: InTestMaster, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    agent = Agent(_with(flags, work_dir=str(tmp_path / "file/work")), detector=FixedDetector(master.leader))
+    with pytest.raises(BadAgentFlags, match=r"--work_dir: cannot use .*: Not a directory"):
+        await agent.start()
 
 
 async def test_gpus_cannot_be_offered_yet(flags: AgentFlags, master: InTestMaster) -> None:

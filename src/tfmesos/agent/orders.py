@@ -41,6 +41,7 @@ class Orders:
         self._on(mailbox, internal_pb2.KillTaskMessage, self._kill_task)
         self._on(mailbox, internal_pb2.StatusUpdateAcknowledgementMessage, self._acknowledge)
         self._on(mailbox, internal_pb2.ShutdownFrameworkMessage, self._shut_down_framework)
+        self._on(mailbox, internal_pb2.ShutdownExecutorMessage, self._shut_down_executor)
         self._on(mailbox, internal_pb2.UpdateFrameworkMessage, self._update_framework)
         self._on(mailbox, internal_pb2.CheckpointResourcesMessage, self._checkpoint_resources)
         self._on(mailbox, internal_pb2.ApplyOperationMessage, self._refuse_operation)
@@ -77,6 +78,12 @@ class Orders:
 
     def _shut_down_framework(self, message: internal_pb2.ShutdownFrameworkMessage) -> None:
         self._runner.shut_down_framework(message.framework_id.value, self._shutdown_grace_s)
+
+    def _shut_down_executor(self, message: internal_pb2.ShutdownExecutorMessage) -> None:
+        """A command task's executor has the task's id: its end is the task's."""
+        key = TaskKey(message.framework_id.value, message.executor_id.value)
+        if self._runner.tasks.find(key) is not None:
+            self._runner.kill(key, self._shutdown_grace_s)
 
     def _update_framework(self, message: internal_pb2.UpdateFrameworkMessage) -> None:
         if message.HasField("framework_info"):

@@ -214,8 +214,16 @@ class TaskRunner:
 
     def _forward(self, updates: Sequence[internal_pb2.StatusUpdate]) -> None:
         for update in updates:
+            self._note_forwarded(update)
             self._send(internal_pb2.StatusUpdateMessage(update=update, pid=self._pid))
         self._retries.update()
+
+    def _note_forwarded(self, update: internal_pb2.StatusUpdate) -> None:
+        """Mesos 1.11: a re-registering agent tells of each task the last update that it has sent."""
+        record = self.tasks.find(TaskKey(update.framework_id.value, update.status.task_id.value))
+        if record is not None:
+            record.task.status_update_state = update.status.state
+            record.task.status_update_uuid = update.uuid
 
 
 def _note(task: mesos_pb2.Task, status: mesos_pb2.TaskStatus) -> None:
@@ -225,5 +233,3 @@ def _note(task: mesos_pb2.Task, status: mesos_pb2.TaskStatus) -> None:
     kept = task.statuses.add()
     kept.CopyFrom(status)
     kept.ClearField("data")
-    task.status_update_state = status.state
-    task.status_update_uuid = status.uuid
