@@ -1,6 +1,5 @@
 """The master put together: flags in, a running daemon out."""
 
-import asyncio
 import logging
 import socket
 import uuid
@@ -75,7 +74,7 @@ class Master:
         self._node = LibprocessNode(host, port, self._routes)
         info = _master_info(str(uuid.uuid4()), host, port, self._hostname(host))
         random = Random()
-        clock = Clock(asyncio.get_running_loop())
+        clock = Clock()
         core = MasterCore(self._flags, info, random, build_allocator(self._flags, random))
         self._engine = Engine(core, self._node, clock)
         router.open(self._engine, self._flags, clock)
