@@ -63,6 +63,13 @@ def test_the_environment_is_what_was_given_and_no_more() -> None:
     assert found == {"PATH": os.environ["PATH"], "A": "é", "SET": "mine", "NEW": "ü=\n1"}
 
 
+def test_modules_of_the_users_directory_are_not_imported(tmp_path: Path) -> None:
+    for name in ("socket", "random", "json", "subprocess"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(99)")
+
+    assert run(directory=str(tmp_path), initializer="true", port=1, command=["true"])[0] == 0
+
+
 def test_it_starts_where_the_launcher_was(tmp_path: Path) -> None:
     place = tmp_path / "é x"
     place.mkdir()

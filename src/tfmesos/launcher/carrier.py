@@ -14,12 +14,16 @@ The launcher leaves one JSON object in the environment, compressed, in entries b
     server       {cluster: {role: {index: address}}, job_name, task_index, protocol}
 """
 
+import sys
+
+if sys.path and not sys.path[0]:
+    del sys.path[0]  # the working directory: a user's random.py there is not ours to import
+
 import base64
 import errno
 import json
 import os
 import signal
-import sys
 import zlib
 
 MYPY = False

@@ -42,7 +42,8 @@ from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 log = logging.getLogger(__name__)
 
-CONNECT_TIMEOUT_S = 20.0
+CONNECT_TIMEOUT_S = 5.0
+RECONNECT_TIMEOUT_S = 20.0
 DRAIN_TIMEOUT_S = 10.0
 FAREWELL_S = 5.0
 
@@ -196,7 +197,7 @@ class JobRun:
             self._detector,
             self._framework,
             connect_timeout_s=CONNECT_TIMEOUT_S,
-            reconnect_timeout_s=CONNECT_TIMEOUT_S,
+            reconnect_timeout_s=RECONNECT_TIMEOUT_S,
         )
 
     async def _prepare_local(self) -> LocalTask | None:
