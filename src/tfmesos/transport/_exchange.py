@@ -4,7 +4,7 @@ what follows its answer belongs to the next exchange."""
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import h11
 
@@ -16,8 +16,7 @@ _HEAD_LIMIT = 64 * 1024
 _HIGH_WATER = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpResponse:
+class HttpResponse(NamedTuple):
     """A complete answer; header names are lower case, the last of equal ones counts."""
 
     status: int
