@@ -14,10 +14,12 @@ _HEAD = """\
 # How close to Apache Mesos 1.11
 
 The tests replay recorded sessions of stock Apache Mesos 1.11.0 programs, request by request and in order, against our
-master ({masters}) and our agent ({agents}). Ids are mapped. For each answer they compare the status, `Content-Type`,
+master ({masters})
+and our agent ({agents}). Ids are mapped. For each answer they compare the status, `Content-Type`,
 whether there is a `Mesos-Stream-Id`, and texts; for each event and each libprocess message the set of keys; for
-status updates also state, source, reason and message. Not compared: values of ids, times, uuids and addresses, the
-order of resources within a text, and events beyond the recorded ones.
+status updates also state, source, reason and message; and there must be no events beyond the recorded ones. Not
+compared: values of ids, times, uuids and addresses, the order of resources within a text, and how many heartbeats and
+offers come.
 
 All is equal but for these rows. The numbers are those of the messages in `tests/golden/transcripts/<session>/index.md`.
 

@@ -20,6 +20,7 @@ PATIENCE_S = 40.0
 """How long (on the quick loop) to wait for what must come."""
 IMPATIENCE_S = 2.0
 """How long for what the table says does not come."""
+_TIMED = ("HEARTBEAT", "OFFERS")
 
 
 class MasterReplay:
@@ -36,6 +37,7 @@ class MasterReplay:
         self._taken: dict[int, list[int]] = {}
         self._master: Master | None = None
         self.differences: dict[int, tuple[Row, list[str]]] = {}
+        self.beyond: list[str] = []
         self.replayed = 0
         self.compared = 0
 
@@ -49,8 +51,8 @@ class MasterReplay:
             for event in self._events:
                 await self._replay(event)
         finally:
-            for talk in self._talks.values():
-                await talk.close()
+            for connection in list(self._talks):
+                await self._hang_up(connection)
             await self._inbox.close()
             await self._master.close()
             await agent.close()
@@ -58,7 +60,7 @@ class MasterReplay:
     async def _replay(self, event: Row | Closed) -> None:
         if isinstance(event, Closed):
             if event.who != "master" and event.connection in self._talks:
-                await self._talks.pop(event.connection).close()
+                await self._hang_up(event.connection)
         elif "executor" in (event.sender, event.receiver):
             return
         elif event.receiver == "master" and event.is_request:
@@ -70,6 +72,16 @@ class MasterReplay:
             found = await self._compare(event)
             if found:
                 self.differences[event.number] = (event, found)
+
+    async def _hang_up(self, connection: int) -> None:
+        """Close our end; events that the recording has not are noted, but for those that depend on the time."""
+        talk = self._talks.pop(connection)
+        taken = self._taken.get(connection, [])
+        for number, record in enumerate(talk.records):
+            event = our_value(scheduler_pb2.Event, record, talk.media_type)
+            if number not in taken and event["type"] not in _TIMED:
+                self.beyond.append(_name(event))
+        await talk.close()
 
     def _is_to_be_compared(self, row: Row) -> bool:
         """Not what the recorder kept only once, answers to that, and what came after the other side was gone."""
@@ -137,6 +149,14 @@ class MasterReplay:
         ours = message_to_dict(decode(cls, message.body))
         self._identities.learn(theirs, ours)
         return value_differences(theirs, ours, self._identities)
+
+
+def _name(event: Any) -> str:
+    """What an event is, in a few words."""
+    if event["type"] != "UPDATE":
+        return str(event["type"])
+    status = event["update"]["status"]
+    return f"UPDATE {status['task_id']['value']} {status['state']}"
 
 
 def _fits(recorded: Any, ours: Any) -> bool:

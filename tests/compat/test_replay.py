@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.compat.agent_side import AgentReplay
-from tests.compat.differences import AGENT_SESSIONS, MASTER_SESSIONS, rows_of
+from tests.compat.differences import AGENT_SESSIONS, MASTER_SESSIONS, beyond_of, rows_of
 from tests.compat.master_side import MasterReplay
 from tests.compat.quick_loop import QuickLoop
 from tests.compat.recording import Row
@@ -36,6 +36,7 @@ def test_our_master_answers_a_recorded_session_as_stock_mesos_did(session: str) 
         done = runner.run(replay())
 
     check(session, done.differences, done.replayed, done.compared)
+    assert sorted(done.beyond) == beyond_of(session)
 
 
 @pytest.mark.parametrize("session", AGENT_SESSIONS)
