@@ -97,7 +97,7 @@ def test_variables_satisfy_required_flags_and_aliases() -> None:
     ("words", "error"),
     [
         (["--nonsense=1"], "Failed to load unknown flag 'nonsense'"),
-        (["--no-nonsense"], "Failed to load unknown flag 'no-nonsense'"),
+        (["--no-nonsense"], "Failed to load unknown flag 'nonsense' via 'no-nonsense'"),
         (["--not_a_flag=1"], "Failed to load unknown flag 'not_a_flag'"),
         (["--port"], "Failed to load non-boolean flag 'port': Missing value"),
         (["--no-port"], "Failed to load non-boolean flag 'port' via 'no-port'"),

@@ -76,8 +76,10 @@ def _resolve(by_name: Mapping[str, Flag], name: str, text: str | None) -> tuple[
             raise FlagError(f"Failed to load non-boolean flag '{name}': Missing value")
         return flag, text
     positive = name.removeprefix("no-")
-    if positive == name or positive not in by_name:
+    if positive == name:
         raise FlagError(f"Failed to load unknown flag '{name}'")
+    if positive not in by_name:
+        raise FlagError(f"Failed to load unknown flag '{positive}' via '{name}'")
     flag = by_name[positive]
     if not flag.is_boolean:
         raise FlagError(f"Failed to load non-boolean flag '{positive}' via '{name}'")
