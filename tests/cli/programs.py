@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 PATIENCE_S = 60.0
 MARK = "TFMESOS_TEST_MARK"
@@ -119,6 +120,7 @@ class Program:
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
         self._output = bytearray()
+        self._errors = bytearray()
 
     @property
     def pid(self) -> int:
@@ -127,21 +129,32 @@ class Program:
     def wait_output(self, text: str, within_s: float = PATIENCE_S) -> float:
         """Seconds until the text was seen on standard output."""
         began = time.monotonic()
-        assert self._process.stdout is not None
-        while text.encode() not in self._output:
-            left = began + within_s - time.monotonic()
-            readable = select.select([self._process.stdout], [], [], max(left, 0))[0]
-            piece = os.read(self._process.stdout.fileno(), 65536) if readable else b""
-            assert piece, f"{text!r} not in {bytes(self._output)!r}; {self._errors() if readable else 'it still runs'}"
-            self._output += piece
+        self._read_until(text, self._process.stdout, self._output, within_s)
         return time.monotonic() - began
+
+    def wait_error(self, text: str, within_s: float = PATIENCE_S) -> str:
+        """What standard error holds when the text was seen there."""
+        self._read_until(text, self._process.stderr, self._errors, within_s)
+        return self._errors.decode()
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
     def wait(self, within_s: float = PATIENCE_S) -> Result:
         output, errors = self._process.communicate(timeout=within_s)
-        return Result(self._process.returncode, (bytes(self._output) + output).decode(), errors.decode())
+        return Result(self._process.returncode, (self._output + output).decode(), (self._errors + errors).decode())
 
-    def _errors(self) -> str:
-        return self._process.communicate()[1].decode()
+    def _read_until(self, text: str, stream: IO[bytes] | None, seen: bytearray, within_s: float) -> None:
+        assert stream is not None
+        deadline = time.monotonic() + within_s
+        while text.encode() not in seen:
+            readable = select.select([stream], [], [], max(deadline - time.monotonic(), 0))[0]
+            piece = os.read(stream.fileno(), 65536) if readable else b""
+            assert piece, f"{text!r} is not in {bytes(seen)!r}; {self._why()}"
+            seen += piece
+
+    def _why(self) -> str:
+        if self._process.poll() is None:
+            return "the program still runs"
+        result = self.wait()
+        return f"it ended with {result.status}: {result.output!r} {result.errors!r}"

@@ -24,7 +24,8 @@ from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 __all__ = ["run"]
 
-_PATIENCE_S = 10.0
+_MASTER_PATIENCE_S = 3.0
+_OFFER_PATIENCE_S = 7.0
 Event = scheduler_pb2.Event
 
 
@@ -87,7 +88,7 @@ class _Shell:
                 case Print(text):
                     print(text, flush=True)
                 case Note(text):
-                    print(text, file=sys.stderr, flush=True)
+                    _note(text)
                 case StartKillTimer(after_s, status):
                     self._start_timer(after_s, status)
                 case Over(exit_status):
@@ -127,13 +128,16 @@ class _Shell:
 
 async def _explain_silence(core: ExecuteCore, client: SchedulerClient, request: Request, master: str) -> None:
     """Say once on standard error what is waited for when nothing comes."""
-    await asyncio.sleep(_PATIENCE_S)
+    await asyncio.sleep(_MASTER_PATIENCE_S)
     if not client.is_subscribed:
-        print(
-            f"Still waiting for the master at {master}: it does not take the subscription.", file=sys.stderr, flush=True
-        )
-    elif not core.has_seen_offers:
-        print(_no_offer_text(request), file=sys.stderr, flush=True)
+        _note(f"Still waiting for the master at {master}: it does not take the subscription.")
+    await asyncio.sleep(_OFFER_PATIENCE_S)
+    if client.is_subscribed and not core.has_seen_offers:
+        _note(_no_offer_text(request))
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _no_offer_text(request: Request) -> str:
