@@ -38,7 +38,8 @@ from tfmesos.launcher.events import (
     Surveyed,
     TimePassed,
 )
-from tfmesos.launcher.gang import Gang, GangOptions
+from tfmesos.launcher.gang import Gang
+from tfmesos.launcher.gang_options import GangOptions
 from tfmesos.launcher.phases import Phase
 from tfmesos.launcher.survey import Survey
 

@@ -40,9 +40,11 @@ from tfmesos.launcher.events import (
     Subscribed,
     TimePassed,
 )
-from tfmesos.launcher.gang import ATTEMPTS, Gang, GangOptions
+from tfmesos.launcher.gang import Gang
+from tfmesos.launcher.gang_options import GangOptions
 from tfmesos.launcher.phases import Phase
 from tfmesos.launcher.placement import Offer, Placed
+from tfmesos.launcher.retries import ATTEMPTS
 from tfmesos.launcher.statuses import TERMINAL
 from tfmesos.resources import Resources
 

@@ -15,7 +15,8 @@ from tfmesos.launcher.events import (
     Subscribed,
     TimePassed,
 )
-from tfmesos.launcher.gang import Gang, GangOptions
+from tfmesos.launcher.gang import Gang
+from tfmesos.launcher.gang_options import GangOptions
 from tfmesos.launcher.phases import Phase
 from tfmesos.launcher.placement import Offer
 from tfmesos.resources import Resources

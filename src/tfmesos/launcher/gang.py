@@ -1,18 +1,16 @@
 """The life of a gang of tasks, from the first offer to the last task's end. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import assert_never
 
-from tfmesos.launcher import carrier
 from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
 from tfmesos.launcher.events import (
     Action,
     AllRun,
     AskSurvey,
     ConnectionFailed,
-    Decline,
     Ending,
     Event,
     FailedTask,
@@ -21,7 +19,6 @@ from tfmesos.launcher.events import (
     FollowLogs,
     Kill,
     KillLocal,
-    Launch,
     LaunchFailed,
     LaunchImpossible,
     LocalEnded,
@@ -36,43 +33,25 @@ from tfmesos.launcher.events import (
     StatusArrived,
     StopAsked,
     Subscribed,
-    Suppress,
     Surveyed,
     TimePassed,
 )
-from tfmesos.launcher.members import Member, Members, is_terminal
-from tfmesos.launcher.offerbook import OfferBook
+from tfmesos.launcher.gang_options import GangOptions
+from tfmesos.launcher.members import BEGUN, UNREACHABLE_WAIT_S, Member, Members, is_terminal
 from tfmesos.launcher.phases import Phase, PhaseKeeper
-from tfmesos.launcher.placement import Offer, Placed, TaskKey, build_wishes, place
-from tfmesos.launcher.specification import Job
-from tfmesos.launcher.statuses import ERROR, FINISHED, UNREACHABLE, Status, exit_status, is_start_failure
+from tfmesos.launcher.placement import Offer, Placed, TaskKey, build_wishes
+from tfmesos.launcher.placing import Placing, refuse
+from tfmesos.launcher.retries import may_retry
+from tfmesos.launcher.statuses import FINISHED, UNREACHABLE, Status, exit_status, removal_text
 from tfmesos.launcher.success import has_succeeded, stragglers
-from tfmesos.launcher.survey import Survey, explain
+from tfmesos.launcher.survey import Survey
 from tfmesos.launcher.tasks import TaskView
 
-ATTEMPTS = 3
-LONG_REFUSAL_S = 3600.0
 EXPLAIN_AFTER_S = 10.0
 EXPLAIN_EMBEDDED_S = 1.0
-UNREACHABLE_WAIT_S = 60.0
 STRAGGLER_S = 10.0
-PORT_WINDOW_S = 30.0
 END_MARGIN_S = 10.0
 TIME_LIMIT_STATUS = 124
-REMOVED = "Framework has been removed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GangOptions:
-    """What the core needs of a run. `local`: the task that runs on the launcher's machine, at `local_address`."""
-
-    jobs: tuple[Job, ...]
-    role: str = "*"
-    embedded: bool = False
-    fail_fast: bool = False
-    time_limit_s: float | None = None
-    grace_s: float = 3.0
-    local_address: TaskAddress | None = None
 
 
 class Gang:
@@ -80,16 +59,14 @@ class Gang:
 
     def __init__(self, options: GangOptions, random: Random, now: float) -> None:
         self._options = options
-        self._random = random
         self._phases = PhaseKeeper()
-        self._offers = OfferBook(random)
         local = options.local_address
         self._local_key = TaskKey(local.job, local.index) if local else None
-        self._wishes = build_wishes(options.jobs, without=[self._local_key] if self._local_key else [])
+        wishes = build_wishes(options.jobs, without=[self._local_key] if self._local_key else [])
+        self._placing = Placing(wishes, options.role, random)
         keys = [TaskKey(job.name, index) for job in options.jobs for index in job.indices]
         self._members = Members(all=[Member(key=key, is_local=key == self._local_key) for key in keys])
         self._everyone = ClusterAddresses(())
-        self._used_ports: dict[str, set[int]] = {}
         self._timers: dict[str, float] = {}
         self._ending: Ending | None = None
         self._said = ""
@@ -108,8 +85,8 @@ class Gang:
     def wakes_at(self) -> float | None:
         """When it wants TimePassed; None: not before another event."""
         times = list(self._timers.values())
-        if self._offers.expires_at is not None:
-            times.append(self._offers.expires_at)
+        if self._placing.expires_at is not None:
+            times.append(self._placing.expires_at)
         times += [member.unreachable_until for member in self._members.all if member.unreachable_until is not None]
         return min(times, default=None)
 
@@ -141,7 +118,7 @@ class Gang:
             case OffersArrived(offers):
                 self._offers_arrived(offers, now)
             case OfferRescinded(offer_id):
-                self._offers.drop(offer_id)
+                self._placing.rescinded(offer_id)
             case StatusArrived(status):
                 self._status_arrived(status, now)
             case LaunchFailed(task_ids, text):
@@ -149,7 +126,7 @@ class Gang:
             case LaunchImpossible(text):
                 self._end(Ending(exit_status=2, text=text), now)
             case MasterRefused(text):
-                self._lost(Ending(exit_status=1, text=_removal_text(text)), now)
+                self._lost(Ending(exit_status=1, text=removal_text(text)), now)
             case ConnectionFailed(text, status):
                 self._lost(Ending(exit_status=status, text=text), now)
             case Surveyed(survey):
@@ -166,7 +143,7 @@ class Gang:
     # -- placing
 
     def _subscribed(self, now: float) -> None:
-        self._offers.clear()
+        self._placing.forget_offers()
         placed = [member.task for member in self._members.live if member.task]
         if placed:
             self._do(Reconcile(tuple((task.task_id, task.placed.agent_id) for task in placed)))
@@ -175,15 +152,14 @@ class Gang:
 
     def _await_offers(self, now: float) -> None:
         self._timers["explain"] = now + (EXPLAIN_EMBEDDED_S if self._options.embedded else EXPLAIN_AFTER_S)
-        if not self._wishes:
+        if self._placing.is_trivial:
             self._launch((), now)
 
     def _offers_arrived(self, offers: tuple[Offer, ...], now: float) -> None:
         if self.phase is not Phase.PLACING:
-            self._do(Decline(tuple(offer.id for offer in offers), LONG_REFUSAL_S))
+            self._do(refuse(offers))
             return
-        self._offers.add(offers, now)
-        placed = place(self._wishes, self._offers.held, self._options.role, self._random, self._used_ports)
+        placed = self._placing.try_offers(offers, now)
         if placed is not None:
             self._launch(placed, now)
         elif self._options.embedded:
@@ -195,23 +171,9 @@ class Gang:
         self._phases.enter(Phase.STARTING, f"attempt {attempt}")
         tasks = [_new_task(one, attempt) for one in placed]
         self._everyone = self._addresses(tasks)
-        by_agent: dict[str, list[NewTask]] = {}
         for task in tasks:
-            by_agent.setdefault(task.placed.agent_id, []).append(task)
             self._members.launched(task, now)
-            self._used_ports.setdefault(task.placed.agent_id, set()).add(task.placed.port)
-        for agent_id, group in by_agent.items():
-            offer_ids = self._offers.take(agent_id)
-            self._do(
-                Launch(
-                    agent_id=agent_id,
-                    offer_ids=offer_ids,
-                    tasks=tuple(group),
-                    everyone=self._everyone,
-                    refuse_s=LONG_REFUSAL_S,
-                )
-            )
-        self._want_no_offers()
+        self._actions += self._placing.launches(tasks, self._everyone)
         self._look(now)
 
     def _addresses(self, tasks: Sequence[NewTask]) -> ClusterAddresses:
@@ -220,16 +182,10 @@ class Gang:
             found[self._local_key] = self._options.local_address
         return ClusterAddresses(tuple(found[member.key] for member in self._members.all))
 
-    def _want_no_offers(self) -> None:
-        self._do(Suppress())
-        back = self._offers.give_back(LONG_REFUSAL_S)
-        if back:
-            self._do(Decline(back.offer_ids, back.refuse_s))
-
     def _surveyed(self, survey: Survey | None, now: float) -> None:
         if self.phase is not Phase.PLACING or survey is None:
             return
-        shortage = explain(self._wishes, survey)
+        shortage = self._placing.explain(survey)
         if shortage.is_final and (self._options.embedded or self._options.fail_fast):
             self._end(Ending(exit_status=69, text=shortage.text, never_fits=True), now)
         elif shortage.text != self._said and not self._options.embedded:
@@ -243,14 +199,9 @@ class Gang:
         if member is None or member.ended:
             self._kill_stranger(status)
             return
-        member.unreachable_until = None
-        member.state = status.state
-        if status.state in ("TASK_STARTING", "TASK_RUNNING", FINISHED, "TASK_FAILED"):
+        member.observe(status.state, now)
+        if status.state in BEGUN:
             self._follow(member, status)
-        if status.state in ("TASK_RUNNING", FINISHED):
-            member.has_run = True
-        if status.state == UNREACHABLE:
-            member.unreachable_until = now + UNREACHABLE_WAIT_S
         if is_terminal(status.state):
             self._ended(member, status, now)
         self._look(now)
@@ -274,22 +225,15 @@ class Gang:
         self._failed(member, status, now)
 
     def _failed(self, member: Member, status: Status, now: float) -> None:
-        number = exit_status(status.message)
-        if self._may_retry(member, status, number, now):
+        all_run = self.phase is Phase.RUNNING
+        if may_retry(member, status, attempt=self._members.attempt, all_run=all_run, now=now):
             self._retreat(member, status, now)
             return
+        number = exit_status(status.message)
         failed = FailedTask(
             key=member.key, task=member.task, hostname=member.hostname, status=status, exit_status=number
         )
         self._end(Ending(exit_status=number, failed=failed), now)
-
-    def _may_retry(self, member: Member, status: Status, number: int, now: float) -> bool:
-        if self._members.attempt >= ATTEMPTS or status.state == ERROR or member.is_local:
-            return False
-        port_taken = number == carrier.PORT_TAKEN and now - member.launched_at < PORT_WINDOW_S
-        if self.phase is Phase.RUNNING:
-            return port_taken
-        return port_taken or is_start_failure(status, has_run=member.has_run)
 
     def _launch_failed(self, task_ids: Sequence[str], text: str, now: float) -> None:
         for task_id in task_ids:
@@ -358,7 +302,7 @@ class Gang:
             return
         self._ending = replace(ending, stopped=len(self._members.live))
         if self.phase is Phase.PLACING:
-            self._want_no_offers()
+            self._actions += self._placing.want_nothing()
         self._phases.enter(Phase.ENDING, ending.text or "failure")
         self._kill_for_end(None, now)
         self._look(now)
@@ -400,7 +344,7 @@ class Gang:
             self._kill_for_end(None, now)
         if not self._members.live and self._ending is not None:
             self._timers.clear()
-            self._offers.clear()
+            self._placing.forget_offers()
             self._phases.enter(Phase.OVER, "none left")
             self._do(Finish(self._ending))
 
@@ -410,10 +354,7 @@ class Gang:
         for name in [name for name, at in self._timers.items() if at <= now]:
             del self._timers[name]
             self._timer_fired(name, now)
-        if self._offers.expires_at is not None and self._offers.expires_at <= now:
-            back = self._offers.give_back()
-            if back:
-                self._do(Decline(back.offer_ids, back.refuse_s))
+        self._actions += self._placing.give_back(now)
         for member in self._members.all:
             if member.unreachable_until is not None and member.unreachable_until <= now:
                 self._give_up(member, now)
@@ -459,8 +400,3 @@ def _new_task(placed: Placed, attempt: int) -> NewTask:
         placed=placed,
         address=TaskAddress(job=key.job, index=key.index, host=placed.host, port=placed.port),
     )
-
-
-def _removal_text(text: str) -> str:
-    """Mesos 1.11: a framework that an operator removed hears this when it subscribes again."""
-    return f"torn down by operator (the master says: {text})" if REMOVED in text else f"the master says: {text}"

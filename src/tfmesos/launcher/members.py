@@ -5,12 +5,18 @@ from typing import NewType
 
 from tfmesos.launcher.events import NewTask
 from tfmesos.launcher.placement import TaskKey
-from tfmesos.launcher.statuses import TERMINAL
+from tfmesos.launcher.statuses import FINISHED, TERMINAL, UNREACHABLE
 from tfmesos.launcher.tasks import TaskView
 
 TaskID = NewType("TaskID", str)
 
 WAITING = "TASK_STAGING"
+BEGUN = frozenset({"TASK_STARTING", "TASK_RUNNING", FINISHED, "TASK_FAILED"})
+"""States of a task whose sandbox is there, or was never to be."""
+
+UNREACHABLE_WAIT_S = 60.0
+"""How long an agent that the master cannot reach may take to come back."""
+
 LOCAL_AGENT = "this machine"
 
 
@@ -30,6 +36,12 @@ class Member:
     is_followed: bool = False
     kill_asked: bool = False
     unreachable_until: float | None = None
+
+    def observe(self, state: str, now: float) -> None:
+        """Take in a state as the master tells it."""
+        self.state = state
+        self.has_run = self.has_run or state in ("TASK_RUNNING", FINISHED)
+        self.unreachable_until = now + UNREACHABLE_WAIT_S if state == UNREACHABLE else None
 
     @property
     def is_live(self) -> bool:

@@ -27,7 +27,8 @@ from tfmesos.launcher.events import (
     TimePassed,
 )
 from tfmesos.launcher.failure import build_outcome
-from tfmesos.launcher.gang import Gang, GangOptions
+from tfmesos.launcher.gang import Gang
+from tfmesos.launcher.gang_options import GangOptions
 from tfmesos.launcher.listening import wait_listening
 from tfmesos.launcher.local_task import LOCAL_TASK, LocalTask, host_towards
 from tfmesos.launcher.logs import LogFollower

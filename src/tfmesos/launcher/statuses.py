@@ -57,3 +57,13 @@ def is_start_failure(status: Status, *, has_run: bool) -> bool:
     if status.state in VANISHED or status.state == UNREACHABLE:
         return True
     return not has_run and status.state == "TASK_FAILED" and status.source != "SOURCE_EXECUTOR"
+
+
+def removal_text(text: str) -> str:
+    """What an ERROR event of the master means for the user.
+
+    Mesos 1.11: a framework that an operator removed hears `Framework has been removed` when it subscribes again.
+    """
+    if "Framework has been removed" in text:
+        return f"torn down by operator (the master says: {text})"
+    return f"the master says: {text}"
