@@ -177,7 +177,8 @@ class TaskRunner:
         update = self._update(report)
         if report.record is not None:
             _note(report.record.task, update.status)
-        _log.info(
+        _log.log(
+            logging.DEBUG if report.state == mesos_pb2.TASK_STARTING else logging.INFO,  # RUNNING follows at once
             "task %s of %s: %s%s",
             report.key.task_id,
             report.key.framework_id,

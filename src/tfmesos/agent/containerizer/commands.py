@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfmesos.agent.containerizer.environment import task_environment
+from tfmesos.agent.containerizer.environment import common_environment, task_environment
 from tfmesos.agent.containerizer.protocol import ContainerPlace, LaunchFailed
 from tfmesos.agent.containerizer.refusals import refusal
 from tfmesos.agent.containerizer.users import Identity, identity_of
@@ -43,6 +43,7 @@ class CommandContainerizer:
 
     def __init__(self, flags: AgentFlags, work_dir: WorkDir, supervisors: Supervisors) -> None:
         self._flags = flags
+        self._environment = common_environment(flags)
         self._work_dir = work_dir
         self._supervisors = supervisors
 
@@ -85,7 +86,7 @@ class CommandContainerizer:
             id=place.container_id,
             executable=executable,
             argv=tuple(argv),
-            environment=task_environment(self._flags, task, place, directory),
+            environment=task_environment(self._environment, task, place, directory),
             directory=directory,
             stdout=f"{directory}/stdout",
             stderr=f"{directory}/stderr",

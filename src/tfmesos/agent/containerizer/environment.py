@@ -18,14 +18,22 @@ _FIXED = {"LIBPROCESS_PORT": "0", "MESOS_HTTP_COMMAND_EXECUTOR": "0"}
 _CHECKPOINTED = {"MESOS_RECOVERY_TIMEOUT": "15mins", "MESOS_SUBSCRIPTION_BACKOFF_MAX": "2secs"}
 
 
-def task_environment(
-    flags: AgentFlags, task: mesos_pb2.TaskInfo, place: ContainerPlace, directory: str
-) -> Mapping[str, str]:
-    """All variables of the task."""
-    environment = {
+def common_environment(flags: AgentFlags) -> Mapping[str, str]:
+    """What every task of an agent gets, before what is its own."""
+    return {
         **({"LIBPROCESS_IP": flags.ip} if flags.ip else {}),
         **(flags.executor_environment_variables or {}),
         **_FIXED,
+        "MESOS_EXECUTOR_SHUTDOWN_GRACE_PERIOD": format_duration(flags.executor_shutdown_grace_period),
+    }
+
+
+def task_environment(
+    common: Mapping[str, str], task: mesos_pb2.TaskInfo, place: ContainerPlace, directory: str
+) -> Mapping[str, str]:
+    """All variables of the task."""
+    environment = {
+        **common,
         "MESOS_FRAMEWORK_ID": place.framework.id.value,
         "MESOS_EXECUTOR_ID": place.executor_id,
         "MESOS_DIRECTORY": directory,
@@ -33,7 +41,6 @@ def task_environment(
         "MESOS_SLAVE_PID": place.agent_pid,
         "MESOS_AGENT_ENDPOINT": place.agent_pid.partition("@")[2],
         "MESOS_CHECKPOINT": "1" if place.framework.checkpoint else "0",
-        "MESOS_EXECUTOR_SHUTDOWN_GRACE_PERIOD": format_duration(flags.executor_shutdown_grace_period),
         **(_CHECKPOINTED if place.framework.checkpoint else {}),
         "MESOS_SANDBOX": directory,
         "MESOS_ALLOCATION_ROLE": _allocation_role(task),
