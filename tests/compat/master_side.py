@@ -16,7 +16,7 @@ from tfmesos.wire import decode, scheduler_pb2
 from tfmesos.wire.json_codec import message_to_dict
 from tfmesos.wire.names import message_class
 
-PATIENCE_S = 40.0
+PATIENCE_S = 120.0
 """How long (on the quick loop) to wait for what must come."""
 IMPATIENCE_S = 2.0
 """How long for what the table says does not come."""
