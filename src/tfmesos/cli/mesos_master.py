@@ -38,9 +38,9 @@ def _run(flags: MasterFlags) -> int:
 
     from tfmesos.master import Master
 
-    _configure_logging(flags)
     try:
         master = Master(flags)
+        _configure_logging(flags)
         asyncio.run(_serve(master))
     except TfmesosError as error:
         print(f"{_PROGRAM}: {error}", file=sys.stderr)

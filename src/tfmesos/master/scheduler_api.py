@@ -14,7 +14,7 @@ from tfmesos.wire import scheduler_pb2
 
 _Call = scheduler_pb2.Call
 _STREAM_ID = "Mesos-Stream-Id"
-_STREAM_LIMIT = 16 * 1024 * 1024
+STREAM_LIMIT = 16 * 1024 * 1024
 """Bytes that a subscriber may leave unread before it is dropped."""
 
 
@@ -45,7 +45,7 @@ class SchedulerApi:
         if _STREAM_ID in request.headers:
             return reply(400, f"Subscribe calls should not include the '{_STREAM_ID}' header")
         stream_id = StreamId(str(uuid.uuid4()))
-        stream = StreamReply(media, {_STREAM_ID: stream_id}, limit=_STREAM_LIMIT)
+        stream = StreamReply(media, {_STREAM_ID: stream_id}, limit=STREAM_LIMIT)
         self._engine.add_stream(stream_id, Subscriber(stream, media))
         try:
             self._engine.submit(Subscribed(stream_id, call.subscribe))

@@ -1,0 +1,77 @@
+"""`mesos-master` as users start and end it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tfmesos.cli.mesos_master import main
+
+PROGRAM = (sys.executable, "-m", "tfmesos.cli.mesos_master")
+
+
+def test_help_and_version_win_over_everything_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--no-such", "--help"]) == 0
+    assert "--work_dir=VALUE" in capsys.readouterr().out
+    assert main(["--no-such", "--version"]) == 0
+    assert capsys.readouterr().out == "mesos 1.11.0\n"
+
+
+def test_help_loads_no_server() -> None:
+    script = (
+        "import sys; from tfmesos.cli.mesos_master import main; main(['--help']); sys.exit('aiohttp' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--foo=1"], "Failed to load unknown flag 'foo'"),
+        (["--port=x", "--registry=in_memory"], "Failed to load flag 'port'"),
+        (["--port=5", "--port=6"], "Flag 'port' is already loaded via name 'port'"),
+        ([], "--work_dir needed for replicated log based registry"),
+        (["--registry=x"], "'x' is not a supported option for registry persistence"),
+        (["--registry=in_memory", "--port=70000"], "--port=70000: a port is between 0 and 65535"),
+        (["--registry=in_memory", "--agent_ping_timeout=1ms"], "Must be between 1secs and 15mins"),
+        (["--registry=in_memory", "--agent_reregister_timeout=1mins"], "Must be at least 10mins"),
+        (["--registry=in_memory", "--max_agent_ping_timeouts=0"], "Must be at least 1"),
+        (["--registry=in_memory", "--weights=a"], "Invalid weight: 'a'"),
+        (["--registry=in_memory", "--weights=a=0"], "Weights must be positive"),
+        (["--registry=in_memory", "--min_allocatable_resources=cpus"], "expecting 'name:number'"),
+        (["--registry=in_memory", "--ip=203.0.113.77", "--port=0"], "cannot listen on 203.0.113.77:0"),
+        (["--work_dir=/dev/null/x"], "cannot use work_dir '/dev/null/x': Not a directory"),
+    ],
+)
+def test_wrong_usage_is_one_clear_text_and_status_1(
+    words: list[str], text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MESOS_WORK_DIR", raising=False)
+    assert main(["--quiet", *words]) == 1
+    error = capsys.readouterr().err
+    assert text in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly(number: signal.Signals, tmp_path: Path) -> None:
+    words = [*PROGRAM, "--ip=127.0.0.1", "--port=0", f"--work_dir={tmp_path}"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "listens on 127.0.0.1:" in process.stderr.readline()
+        process.send_signal(number)
+        assert process.wait(10) == 0
+        assert process.stderr.read() == ""
+
+
+def test_flags_may_come_from_the_environment(tmp_path: Path) -> None:
+    environment = {"MESOS_WORK_DIR": str(tmp_path), "MESOS_PORT": "0", "MESOS_NO_SUCH": "1"}
+    with subprocess.Popen(PROGRAM, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "listens on" in process.stderr.readline()
+        process.terminate()
+        assert process.wait(10) == 0
