@@ -27,7 +27,9 @@ def real(path: Path) -> Path:
 async def sandbox(agent: Agent, master: InTestMaster, flags: AgentFlags) -> Path:
     """Of a task that has printed ten lines."""
     master.run(
-        command_task("lines", f"printf '{LINES}'; mkdir folder; ln -s /etc/passwd outside; printf '\\377' > odd")
+        command_task(
+            "lines", f"printf '{LINES}'; mkdir folder; mkfifo pipe; ln -s /etc/passwd outside; printf '\\377' > odd"
+        )
     )
     status = await master.wait_for_end("lines")
     assert status.state == mesos_pb2.TASK_FINISHED
@@ -137,6 +139,8 @@ async def test_files_are_read_in_pieces(
         ("/files/read?path={work_dir}/agent.lock", 404, ""),
         ("/files/read?path=/etc/passwd", 404, ""),
         ("/files/read?path=/frameworks/../../x/executors/y/runs/z/a", 404, ""),
+        ("/files/read?path={run}/pipe", 400, "'{run}/pipe' is no regular file.\n"),
+        ("/files/download?path={run}/pipe", 400, "'{run}/pipe' is no regular file.\n"),
         ("/files/browse", 400, "Expecting 'path=value' in query.\n"),
         ("/files/browse?path=/nothing", 404, ""),
         ("/files/download?path={run}", 400, "Cannot download a directory.\n"),
@@ -156,7 +160,7 @@ async def test_folders_are_listed(http: HttpConnection, sandbox: Path) -> None:
     entries = await get_json(http, f"/files/browse?path={RUN}")
 
     assert [entry["path"] for entry in entries] == [
-        f"{RUN}/{name}" for name in ("folder", "odd", "outside", "stderr", "stdout")
+        f"{RUN}/{name}" for name in ("folder", "odd", "outside", "pipe", "stderr", "stdout")
     ]
     stdout = entries[-1]
     assert (stdout["size"], stdout["mode"], stdout["nlink"]) == (70, "-rw-r--r--", 1)
@@ -211,6 +215,7 @@ async def test_calls_that_need_no_more(http: HttpConnection, sandbox: Path) -> N
     assert "checkpoint" not in (await answer("GET_AGENT"))["agent_info"]
     assert await answer("GET_FRAMEWORKS") is not None
     assert await answer("GET_TASKS") is not None
+    assert set(await answer("GET_STATE")) == {"get_frameworks", "get_tasks"}
 
 
 @pytest.mark.parametrize(

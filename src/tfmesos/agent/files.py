@@ -10,10 +10,11 @@ What follows must lie in that sandbox when all symbolic links are resolved.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,11 +66,7 @@ class SandboxFiles:
         real = self.resolve(path)
         if not os.path.isdir(real):
             return [FileEntry(path=path, status=os.lstat(real))]
-        base = path.rstrip("/")
-        return [
-            FileEntry(path=f"{base}/{entry.name}", status=entry.stat(follow_symlinks=False))
-            for entry in sorted(os.scandir(real), key=lambda entry: entry.name)
-        ]
+        return list(_entries(real, path.rstrip("/")))
 
     def read(self, path: str, offset: int | None, length: int | None) -> tuple[int, bytes]:
         """The size of a file and up to 64 KiB of it from `offset` (None: nothing, just the size)."""
@@ -77,20 +74,22 @@ class SandboxFiles:
         if os.path.isdir(real):
             raise FileRefused(400, "Cannot read a directory.\n")
         try:
-            with open(real, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if offset is None or offset >= size:
-                    return size, b""
-                wanted = READ_LIMIT if length is None else min(length, READ_LIMIT)
-                return size, os.pread(file.fileno(), wanted, offset)
+            # A task may have put a pipe there: neither opening nor reading it may wait.
+            file = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
             raise FileRefused(500, f"Failed to open file at '{path}': {error.strerror}.\n") from error
+        try:
+            return _piece(file, offset, READ_LIMIT if length is None else min(length, READ_LIMIT), path)
+        finally:
+            os.close(file)
 
     def resolve_file(self, path: str) -> str:
         """The real path of a virtual one that is no directory."""
         real = self.resolve(path)
         if os.path.isdir(real):
             raise FileRefused(400, "Cannot download a directory.\n")
+        if not os.path.isfile(real):
+            raise FileRefused(400, f"'{path}' is no regular file.\n")
         return real
 
     def resolve(self, path: str) -> str:
@@ -116,3 +115,19 @@ class SandboxFiles:
         if not agent_id or ".." in attached.split("/"):
             return None, ""
         return self._work_dir + attached, (match[3] or "").lstrip("/")
+
+
+def _entries(directory: str, path: str) -> Iterator[FileEntry]:
+    for name in sorted(os.listdir(directory)):
+        with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+            yield FileEntry(path=f"{path}/{name}", status=os.lstat(f"{directory}/{name}"))
+
+
+def _piece(file: int, offset: int | None, length: int, path: str) -> tuple[int, bytes]:
+    """The size of an open file and a piece of it."""
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        raise FileRefused(400, f"'{path}' is no regular file.\n")
+    if offset is None or offset >= status.st_size:
+        return status.st_size, b""
+    return status.st_size, os.pread(file, length, offset)

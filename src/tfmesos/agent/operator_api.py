@@ -39,6 +39,7 @@ class OperatorApi:
             _Call.GET_METRICS: self._get_metrics,
             _Call.GET_FRAMEWORKS: self._get_frameworks,
             _Call.GET_TASKS: self._get_tasks,
+            _Call.GET_STATE: self._get_state,
             _Call.GET_AGENT: self._get_agent,
             _Call.LIST_FILES: self._list_files,
             _Call.READ_FILE: self._read_file,
@@ -76,15 +77,23 @@ class OperatorApi:
             response.get_metrics.metrics.add(name=name, value=value)
 
     def _get_frameworks(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        found = response.get_frameworks
+        self._fill_frameworks(response.get_frameworks)
+
+    def _get_tasks(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        self._fill_tasks(response.get_tasks)
+
+    def _get_state(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
+        self._fill_frameworks(response.get_state.get_frameworks)
+        self._fill_tasks(response.get_state.get_tasks)
+
+    def _fill_frameworks(self, found: agent_pb2.Response.GetFrameworks) -> None:
         found.SetInParent()
         for framework in self._view.tasks.frameworks.values():
             found.frameworks.add().framework_info.CopyFrom(framework.info)
         for framework in self._view.tasks.completed_frameworks:
             found.completed_frameworks.add().framework_info.CopyFrom(framework.info)
 
-    def _get_tasks(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        found = response.get_tasks
+    def _fill_tasks(self, found: agent_pb2.Response.GetTasks) -> None:
         found.SetInParent()
         for record in self._view.tasks.records():
             kind = found.terminated_tasks if record.has_ended else found.launched_tasks
