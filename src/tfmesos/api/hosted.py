@@ -5,11 +5,14 @@ import contextlib
 import os
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tfmesos.discovery import Detector, build_detector
-from tfmesos.launcher import JobFailed, JobRun, Outcome, RunOptions, TextSink
+from tfmesos.launcher import JobFailed, Outcome, RunOptions, TextSink
 from tfmesos.local import LocalCluster, LocalNeeds, check_needs
+
+if TYPE_CHECKING:
+    from tfmesos.discovery import Detector
+    from tfmesos.launcher import JobRun
 
 __all__ = ["HostedRun"]
 
@@ -32,7 +35,7 @@ class HostedRun:
         """Check; start nothing. Raises JobSpecError, LocalRefusal, MasterAddressError."""
         self._options = replace(options, embedded=master is None)
         self._output = output
-        self._detector: Detector | None = build_detector(master) if master is not None else None
+        self._detector: Detector | None = _detector(master) if master is not None else None
         self._needs = _needs(self._options)
         if master is None:
             _check(self._options, self._needs)
@@ -49,7 +52,7 @@ class HostedRun:
         await self.close()
 
     @property
-    def run(self) -> JobRun:
+    def run(self) -> "JobRun":
         """The job, once started."""
         assert self._run is not None
         return self._run
@@ -97,17 +100,22 @@ class HostedRun:
 
     async def _start(self, environ: Mapping[str, str]) -> None:
         if self._detector is None:
-            self._detector = await self._start_local(environ)
-        self._run = JobRun(self._options, self._detector, output=self._output)
-        await self._unless_dead(self._run.start())
+            self._local = LocalCluster(self._needs, environ)
+            self._detector = _detector(self._local.master)
+        # Imported while the embedded cluster starts: each takes a good part of a second.
+        from tfmesos.launcher import JobRun
 
-    async def _start_local(self, environ: Mapping[str, str]) -> Detector:
-        self._local = LocalCluster(self._needs, environ)
-        await self._local.wait_ready()
-        if self._local.note and not self._options.quiet:
-            self._output.write_note(self._local.note)
-        self._death = asyncio.create_task(_wait_death(self._local))
-        return build_detector(self._local.master)
+        run = JobRun(self._options, self._detector, output=self._output)
+        if self._local is not None:
+            await self._wait_local(self._local)
+        self._run = run
+        await self._unless_dead(run.start())
+
+    async def _wait_local(self, local: LocalCluster) -> None:
+        await local.wait_ready()
+        if local.note and not self._options.quiet:
+            self._output.write_note(local.note)
+        self._death = asyncio.create_task(_wait_death(local))
 
     async def _unless_dead(self, work: Coroutine[Any, Any, T]) -> T:
         """The work's result; raises when the embedded cluster dies before, as then nothing else would ever come."""
@@ -123,6 +131,12 @@ class HostedRun:
         if working.cancelled() or not working.done():
             raise self._death.result()
         return working.result()
+
+
+def _detector(master: str) -> "Detector":
+    from tfmesos.discovery import build_detector
+
+    return build_detector(master)
 
 
 async def _wait_death(local: LocalCluster) -> JobFailed:

@@ -9,7 +9,7 @@ from tfmesos.api import HostedRun, build_container, check_name, find_master
 from tfmesos.cli.run.grammar import UsageError
 from tfmesos.cli.run.options import TfrunOptions
 from tfmesos.cli.run.terminal import Terminal
-from tfmesos.launcher import ExtraConfig, Job, JobFailed, Outcome, RunOptions, Volume, jobs_from, plan
+from tfmesos.launcher import ExtraConfig, Job, JobFailed, Outcome, RunOptions, Volume, jobs_from
 
 __all__ = ["build_options", "dry_run", "run"]
 
@@ -26,6 +26,8 @@ def run(options: TfrunOptions) -> int:
 
 def dry_run(options: TfrunOptions) -> str:
     """What would be run. Raises JobSpecError."""
+    from tfmesos.launcher import plan
+
     return "\n".join(task.to_text() for task in plan(build_options(options)))
 
 
