@@ -1,7 +1,6 @@
 """The scheduler client: asyncio around the subscription core."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from random import Random
 from types import TracebackType
@@ -9,6 +8,7 @@ from typing import Any, assert_never
 
 from tfmesos.client import _calls
 from tfmesos.client._calls import CallLink
+from tfmesos.client._inbox import Inbox
 from tfmesos.client._moves import (
     Action,
     Answered,
@@ -31,14 +31,13 @@ from tfmesos.client._moves import (
     TimerFired,
 )
 from tfmesos.client._subscription import State, Subscription
-from tfmesos.client.errors import CallRejected, ClientError, NotSubscribed
+from tfmesos.client.errors import CallRejected, NotSubscribed
 from tfmesos.discovery import Detector, Leader
 from tfmesos.transport import HttpConnection, HttpStream, TransportError
 from tfmesos.wire import DecodeError, RecordDecoder, RecordIOError, decode, mesos_pb2, scheduler_pb2
 
 _CONNECT_TIMEOUT_S = 10.0
 _TEXT_LIMIT = 1024 * 1024
-_WAITING_EVENTS = 1000
 _Call = scheduler_pb2.Call
 _ABOUT_OFFERS = frozenset(
     {_Call.ACCEPT, _Call.DECLINE, _Call.ACCEPT_INVERSE_OFFERS, _Call.DECLINE_INVERSE_OFFERS, _Call.MESSAGE}
@@ -47,51 +46,6 @@ _ABOUT_OFFERS = frozenset(
 
 _LOST_UNNOTICED = (403, "Framework is not subscribed")
 """Mesos 1.11: the master's answer when it has noticed the end of our stream before us."""
-
-
-class _Inbox:
-    """Events on their way to the user. The reader stops above a limit, so that the master waits, not our memory."""
-
-    def __init__(self) -> None:
-        self._events: deque[scheduler_pb2.Event] = deque()
-        self._arrived = asyncio.Event()
-        self._room = asyncio.Event()
-        self._room.set()
-        self.is_finished = False
-        self._error: ClientError | None = None
-
-    @property
-    def is_full(self) -> bool:
-        return not self._room.is_set()
-
-    def put(self, event: scheduler_pb2.Event) -> None:
-        self._events.append(event)
-        if len(self._events) >= _WAITING_EVENTS:
-            self._room.clear()
-        self._arrived.set()
-
-    def finish(self, error: ClientError | None) -> None:
-        self.is_finished = True
-        self._error = error
-        self._room.set()
-        self._arrived.set()
-
-    async def wait_room(self) -> None:
-        await self._room.wait()
-
-    async def get(self) -> scheduler_pb2.Event:
-        """The next event; StopAsyncIteration or the error after the last one."""
-        while not self._events:
-            if self._error is not None:
-                raise self._error
-            if self.is_finished:
-                raise StopAsyncIteration
-            self._arrived.clear()
-            await self._arrived.wait()
-        event = self._events.popleft()
-        if len(self._events) < _WAITING_EVENTS // 2:
-            self._room.set()
-        return event
 
 
 class SchedulerClient:
@@ -127,7 +81,7 @@ class SchedulerClient:
             random=random or Random(),
         )
         self._group = asyncio.TaskGroup()
-        self._inbox = _Inbox()
+        self._inbox = Inbox()
         self._changed = asyncio.Event()
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._detecting: asyncio.Task[None] | None = None
