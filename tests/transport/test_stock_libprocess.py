@@ -99,6 +99,17 @@ async def test_many_messages_at_once_keep_the_link(stock_master: Any) -> None:
         assert not agent.exited.is_set()
 
 
+async def test_messages_over_temporary_connections_arrive_in_order(stock_master: Any) -> None:
+    async with agent_at(stock_master.address) as agent:
+        agent.node.unlink(agent.master)
+        for _ in range(100):
+            agent.send(agent.master, "PongSlaveMessage", b"")
+        agent.register()
+        await agent.wait_message("SlaveRegisteredMessage")
+        agent.register()  # over another connection: the master repeats its answer
+        await agent.wait_message("SlaveRegisteredMessage")
+
+
 async def test_pongs_keep_an_agent_and_silence_loses_it(start_stock_master: Any) -> None:
     master = await asyncio.to_thread(
         lambda: start_stock_master(MESOS_AGENT_PING_TIMEOUT="1secs", MESOS_MAX_AGENT_PING_TIMEOUTS="2")
