@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfmesos.wire import JsonError, JsonSyntaxError, mesos_pb2, scheduler_pb2
+from tfmesos.wire import JsonError, JsonSyntaxError, decode, mesos_pb2, scheduler_pb2
 from tfmesos.wire.json_codec import dumps, message_from_json, message_to_dict, message_to_json, missing_fields
 
 
@@ -103,6 +103,19 @@ def test_what_does_not_fit_is_named(cls: Any, text: str, error: str) -> None:
     with pytest.raises(JsonError) as caught:
         message_from_json(cls, text)
     assert str(caught.value) == error
+
+
+def nested(levels: int) -> str:
+    return '{"value":"x","parent":' * (levels - 1) + '{"value":"y"}' + "}" * (levels - 1)
+
+
+def test_a_message_nested_deeper_than_protobuf_allows_is_refused() -> None:
+    message = message_from_json(mesos_pb2.ContainerID, nested(100))
+    assert decode(mesos_pb2.ContainerID, message.SerializeToString()) == message
+    with pytest.raises(JsonError, match="of at most 100 levels"):
+        message_from_json(mesos_pb2.ContainerID, nested(101))
+    with pytest.raises(JsonError):
+        message_from_json(mesos_pb2.ContainerID, nested(900))
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"\xff\xfe{}", b"[" * 100_000, b'{"a":1' + b"0" * 5_000 + b"}"])

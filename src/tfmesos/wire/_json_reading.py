@@ -16,6 +16,9 @@ from tfmesos.wire.errors import JsonError, JsonSyntaxError
 
 M = TypeVar("M", bound=Message)
 
+_DEEPEST = 100
+"""No protobuf parser takes a message with more levels than these; so nobody could be sent it."""
+
 _Read = Callable[[FieldDescriptor, Any], Any]
 _INTEGER_BITS = {
     FieldDescriptor.TYPE_INT32: (32, True),
@@ -37,7 +40,7 @@ _UNSET = _Unset()
 def message_from_json(cls: type[M], data: bytes | str) -> M:
     """The message of a JSON object; raises JsonSyntaxError, or JsonError in Mesos' words."""
     message = cls()
-    _fill(message, _object(data))
+    _fill(message, _object(data), _DEEPEST)
     missing = missing_fields(message)
     if missing is not None:
         raise JsonError(missing)
@@ -65,55 +68,57 @@ def _object(data: bytes | str) -> dict[str, Any]:
     return value
 
 
-def _fill(message: Message, values: dict[str, Any]) -> None:
+def _fill(message: Message, values: dict[str, Any], levels: int) -> None:
+    if not levels:
+        raise JsonError(f"Expecting a message of at most {_DEEPEST} levels")
     readers = _readers(message.DESCRIPTOR)
     for name, value in values.items():
         if value is None or name not in readers:
             continue
-        readers[name](message, value)
+        readers[name](message, value, levels)
 
 
 @functools.cache
-def _readers(descriptor: Descriptor) -> dict[str, Callable[[Message, Any], None]]:
+def _readers(descriptor: Descriptor) -> dict[str, Callable[[Message, Any, int], None]]:
     return {field.name: functools.partial(_reader(field), field) for field in descriptor.fields}
 
 
-def _reader(field: FieldDescriptor) -> Callable[[FieldDescriptor, Message, Any], None]:
+def _reader(field: FieldDescriptor) -> Callable[[FieldDescriptor, Message, Any, int], None]:
     if is_map(field):
         return _read_map
     return _read_repeated if is_repeated(field) else _read_singular
 
 
-def _read_singular(field: FieldDescriptor, message: Message, value: Any) -> None:
+def _read_singular(field: FieldDescriptor, message: Message, value: Any, levels: int) -> None:
     if field.type == FieldDescriptor.TYPE_MESSAGE:
         part = getattr(message, field.name)
         part.SetInParent()
-        _fill(part, _expect_object(field, value))
+        _fill(part, _expect_object(field, value), levels - 1)
         return
     read = _read_scalar(field, value)
     if read is not _UNSET:
         _store(field, lambda: setattr(message, field.name, read))
 
 
-def _read_repeated(field: FieldDescriptor, message: Message, value: Any) -> None:
+def _read_repeated(field: FieldDescriptor, message: Message, value: Any, levels: int) -> None:
     container = getattr(message, field.name)
     for item in value if isinstance(value, list) else [value]:
         if item is None:
             continue
         if field.type == FieldDescriptor.TYPE_MESSAGE:
-            _fill(container.add(), _expect_object(field, item))
+            _fill(container.add(), _expect_object(field, item), levels - 1)
             continue
         read = _read_scalar(field, item)
         if read is not _UNSET:
             _store(field, functools.partial(container.append, read))
 
 
-def _read_map(field: FieldDescriptor, message: Message, value: Any) -> None:
+def _read_map(field: FieldDescriptor, message: Message, value: Any, levels: int) -> None:
     container = getattr(message, field.name)
     of_value = map_value(field)
     for key, item in _expect_object(field, value).items():
         if of_value.type == FieldDescriptor.TYPE_MESSAGE:
-            _fill(container[key], {} if item is None else _expect_object(of_value, item))
+            _fill(container[key], {} if item is None else _expect_object(of_value, item), levels - 1)
             continue
         read = _read_scalar(of_value, item)
         if read is not _UNSET:
