@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 PATIENCE_S = 60.0
-MARK = "TFMESOS_TEST_MARK"
+MARK = "JOB_TEST_MARK"
 TFRUN = (sys.executable, "-m", "tfmesos.cli.tfrun")
 MESOS_EXECUTE = (sys.executable, "-m", "tfmesos.cli.mesos_execute")
 
