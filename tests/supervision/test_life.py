@@ -3,7 +3,14 @@
 import pytest
 from hypothesis import Phase, assume, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tfmesos.supervision._life import MAX_LOSS_GRACE_S, MIN_GRACE_S, NOT_EXECUTED, Action, Life, Stage
 
@@ -26,6 +33,13 @@ class LifeMachine(RuleBasedStateMachine):
 
     def perform(self, actions: list[Action]) -> None:
         self.performed += actions
+
+    @initialize(is_shut=st.sampled_from([False, False, False, True]), others_live=st.booleans())
+    def begin(self, is_shut: bool, others_live: bool) -> None:
+        """Mostly beyond the gate, where more can happen."""
+        if not is_shut:
+            self.open_gate(failure=None)
+            self.others_live = others_live
 
     def expect_end_within(self, grace_s: float) -> None:
         if self.main_lives or self.others_live:
@@ -117,8 +131,8 @@ class LifeMachine(RuleBasedStateMachine):
         assert (self.life.deadline is not None) == (self.life.stage in (Stage.ENDING, Stage.STRIKING))
 
 
-FAST = settings(max_examples=60, stateful_step_count=30, deadline=None)
-FINDING = settings(FAST, max_examples=2000, derandomize=True, phases=[Phase.generate])
+FAST = settings(max_examples=150, stateful_step_count=30, deadline=None)
+FINDING = settings(FAST, max_examples=4000, derandomize=True, phases=[Phase.generate])
 
 
 def test_life_keeps_its_promises_in_any_order() -> None:
@@ -142,7 +156,14 @@ class HastyLife(Life):
         return super().reaped(main_status, left=left and main_status is None, now=now)
 
 
-@pytest.mark.parametrize("broken", [ForgetfulLife, HastyLife])
+class DeafLife(Life):
+    """Broken on purpose: once the main process has ended, hears of no loss any more."""
+
+    def lose(self, what: str, grace_s: float, now: float) -> list[Action]:
+        return [] if self.wait_status is not None else super().lose(what, grace_s, now)
+
+
+@pytest.mark.parametrize("broken", [ForgetfulLife, HastyLife, DeafLife])
 def test_a_broken_life_is_found_out(broken: type[Life]) -> None:
     class BrokenMachine(LifeMachine):
         life_class = broken
@@ -169,6 +190,23 @@ def test_a_program_that_ends_by_itself_takes_its_rest_along_at_once() -> None:
     life = Life()
     life.release()
     assert life.reaped(0, left=True, now=5.0) == [Action.KILL_TREE]
+
+
+def test_the_status_that_follows_from_a_loss_is_not_the_programs_own() -> None:
+    life = Life()
+    life.release()
+    life.lose("the fork server", grace_s=1.0, now=0.0)
+    life.reaped(15, left=False, now=0.1)
+    assert (life.wait_status, life.killed, life.message) == (None, False, "the fork server was lost")
+
+
+def test_a_loss_after_the_main_process_ended_changes_nothing() -> None:
+    life = Life()
+    life.release()
+    life.reaped(0, left=True, now=0.0)
+    life.lose("the fork server", grace_s=1.0, now=0.1)
+    life.reaped(None, left=False, now=0.2)
+    assert (life.wait_status, life.message) == (0, None)
 
 
 def test_a_step_that_cannot_be_tells_the_story() -> None:

@@ -59,6 +59,7 @@ class Life:
         self.wait_status: int | None = None
         self.message: str | None = None
         self.is_started = False
+        self._is_lost = False
         self._stage = Stage.GATED
         self._story: list[Stage] = [Stage.GATED]
 
@@ -89,7 +90,7 @@ class Life:
         """Processes of the tree ended: the main one with `main_status`, if it was among them; are others left?"""
         if self._stage is Stage.GATED:
             return []
-        if main_status is not None:
+        if main_status is not None and not self._is_lost:
             self.wait_status = main_status
         if not left:
             return self._end()
@@ -108,10 +109,12 @@ class Life:
         return [Action.RECORD, *self._terminate(grace_s, now)]
 
     def lose(self, what: str, grace_s: float, now: float) -> list[Action]:
-        """`what` the program's life hangs on is gone."""
+        """`what` the program's life hangs on is gone; a status that only follows from that is not the program's own."""
         if self._stage is Stage.ENDED:
             return []
-        self.message = self.message or f"{what} was lost"
+        if not self.killed and self.wait_status is None:
+            self._is_lost = True
+            self.message = self.message or f"{what} was lost"
         if self._stage is Stage.GATED:
             return self._end()
         return [Action.RECORD, *self._terminate(min(grace_s, MAX_LOSS_GRACE_S), now)]

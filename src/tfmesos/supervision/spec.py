@@ -37,9 +37,10 @@ class ProcessSpec:
 class Termination:
     """How a program ended; made when nothing of its tree is left.
 
-    `wait_status`: of its main process, as os.waitpid gives it; None: unknown (its supervisor was lost), or it was never
-    started (a directory or log file that cannot be used). A program that cannot be executed counts as exited with
-    status 1 (Mesos 1.11: spec/executor-and-agent-api.md §4), with the reason in `message` and in its stderr.
+    `wait_status`: of its main process, as os.waitpid gives it. None: the program had no end of its own, because its
+    supervisor or the fork server was lost, or because it was never started (a directory that cannot be entered). A
+    program that cannot be executed counts as exited with status 1 (Mesos 1.11: the command executor), with the reason
+    in `message` and in its stderr.
     `killed`: a kill was asked for, by whomever. `message`: a line for a person, None if there is nothing to say.
     """
 
