@@ -438,6 +438,24 @@ def test_a_job_that_waits_asks_why_after_ten_seconds_and_says_it_once() -> None:
     assert not play.tell(Surveyed(survey))
 
 
+def test_a_master_that_does_not_tell_of_its_agents_is_named() -> None:
+    play = Play()
+    play.wait(10)
+
+    (said,) = only(play.tell(Surveyed(None)), Say)
+    assert said.text == "waiting: no offer holds all 3 tasks, and the master does not tell of its agents"
+
+
+def test_an_embedded_cluster_that_is_slow_is_explained_after_ten_seconds() -> None:
+    play = Play(embedded=True)
+    nobody = Survey(agents=(), offered=(), role="*")
+
+    assert only(play.wait(1), AskSurvey)
+    assert not play.tell(Surveyed(nobody))
+    assert only(play.wait(9), AskSurvey)
+    assert only(play.tell(Surveyed(nobody)), Say)
+
+
 @pytest.mark.parametrize("option", ["embedded", "fail_fast"])
 def test_what_never_fits_ends_where_that_is_wanted(option: str) -> None:
     play = Play(Job("worker", 1, gpus=9, cmd="work"), **{option: True})

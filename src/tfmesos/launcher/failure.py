@@ -40,7 +40,8 @@ def _failure_text(failure: TaskFailure, stopped: int) -> str:
     lines.append(f"  {failure.state}{f' ({details})' if details else ''}{said}")
     lines.append(f"  exit status {failure.exit_status}")
     if failure.last_lines:
-        lines.append(f"  the last {len(failure.last_lines)} lines of its output:")
+        count = len(failure.last_lines)
+        lines.append(f"  the last {'line' if count == 1 else f'{count} lines'} of its output:")
         lines += [f"    {line}" for line in failure.last_lines]
     if failure.log_path:
         lines.append(f"  all of it: {failure.log_path} on {failure.agent}")

@@ -70,6 +70,7 @@ class Gang:
         self._timers: dict[str, float] = {}
         self._ending: Ending | None = None
         self._said = ""
+        self._waiting_since = now
         self._actions: list[Action] = []
         if options.time_limit_s is not None:
             self._timers["limit"] = now + options.time_limit_s
@@ -151,6 +152,7 @@ class Gang:
             self._await_offers(now)
 
     def _await_offers(self, now: float) -> None:
+        self._waiting_since = now
         self._timers["explain"] = now + (EXPLAIN_EMBEDDED_S if self._options.embedded else EXPLAIN_AFTER_S)
         if self._placing.is_trivial:
             self._launch((), now)
@@ -183,12 +185,12 @@ class Gang:
         return ClusterAddresses(tuple(found[member.key] for member in self._members.all))
 
     def _surveyed(self, survey: Survey | None, now: float) -> None:
-        if self.phase is not Phase.PLACING or survey is None:
+        if self.phase is not Phase.PLACING:
             return
         shortage = self._placing.explain(survey)
         if shortage.is_final and (self._options.embedded or self._options.fail_fast):
             self._end(Ending(exit_status=69, text=shortage.text, never_fits=True), now)
-        elif shortage.text != self._said and not self._options.embedded:
+        elif shortage.text != self._said and now - self._waiting_since >= EXPLAIN_AFTER_S:
             self._said = shortage.text
             self._do(Say(f"waiting: {shortage.text}"))
 
@@ -365,7 +367,8 @@ class Gang:
                 text = f"the time limit of {self._options.time_limit_s:g} s is over"
                 self._stop(Ending(exit_status=TIME_LIMIT_STATUS, text=text), now, at_once=False)
             case "explain":
-                self._timers["explain"] = now + EXPLAIN_AFTER_S
+                soon = now < self._waiting_since + EXPLAIN_AFTER_S
+                self._timers["explain"] = self._waiting_since + EXPLAIN_AFTER_S if soon else now + EXPLAIN_AFTER_S
                 self._do(AskSurvey())
             case "stragglers":
                 self._kill_for_end(None, now)

@@ -113,14 +113,17 @@ class LogFollower:
         return followed.tail.lines
 
     async def log_path(self, task_id: str) -> str:
-        """Where the agent keeps the output: its directory there, or the name the agent serves it by."""
+        """Where the agent keeps the output: its directory there, empty where there never was one.
+
+        The name that the agent serves it by while the agent cannot be asked.
+        """
         followed = self._followed.get(task_id)
         if followed is None:
             return ""
         try:
             async with asyncio.timeout(LOOK_TIMEOUT_S):
                 answer = await followed.client.request("GET", "/state")
-            return _directory_in(json.loads(answer.body), followed.directory) or followed.directory
+            return _directory_in(json.loads(answer.body), followed.directory) or ""
         except (ClientError, TransportError, TimeoutError, ValueError):
             return followed.directory
 

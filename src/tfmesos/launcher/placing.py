@@ -76,8 +76,11 @@ class Placing:
         back = self._offers.give_back()
         return [Decline(back.offer_ids, back.refuse_s)] if back else []
 
-    def explain(self, survey: Survey) -> Shortage:
-        """Why it waits."""
+    def explain(self, survey: Survey | None) -> Shortage:
+        """Why it waits; without a survey only what it waits for."""
+        if survey is None:
+            text = f"no offer holds all {len(self._wishes)} tasks, and the master does not tell of its agents"
+            return Shortage(text=text, is_final=False)
         return explain(self._wishes, survey)
 
 

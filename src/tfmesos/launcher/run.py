@@ -8,7 +8,7 @@ from random import Random
 from tfmesos.client import ClientError, SchedulerClient
 from tfmesos.discovery import Detector, agent_address
 from tfmesos.errors import TfmesosError
-from tfmesos.launcher.addresses import ClusterAddresses
+from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
 from tfmesos.launcher.blueprint import Blueprint
 from tfmesos.launcher.environment import build_environment
 from tfmesos.launcher.errands import GRACE_S, Errands
@@ -45,7 +45,6 @@ log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 5.0
 RECONNECT_TIMEOUT_S = 20.0
-DRAIN_TIMEOUT_S = 10.0
 FAREWELL_S = 5.0
 
 
@@ -67,6 +66,7 @@ class JobRun:
         self._framework = build_framework(options)
         self._events: asyncio.Queue[tuple[Event, mesos_pb2.TaskStatus | None]] = asyncio.Queue()
         self._all_run = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._gang: Gang | None = None
         self._client: SchedulerClient | None = None
         self._outcome: Outcome | None = None
@@ -96,8 +96,11 @@ class JobRun:
         Raises JobFailed when the job ends before.
         """
         servers = {job.name for job in self._options.jobs if job.cmd is None}
-        everyone = self._everyone.tasks
-        await self._unless_over(wait_listening(address for address in everyone if address.job in servers))
+
+        def current() -> tuple[TaskAddress, ...]:
+            return tuple(address for address in self._everyone.tasks if address.job in servers)
+
+        await self._unless_over(wait_listening(current))
 
     async def stop(self, *, exit_status: int = 130, text: str = "interrupted", at_once: bool = False) -> None:
         """End the job: tasks are killed within their grace, `at_once` without.
@@ -107,6 +110,8 @@ class JobRun:
         """
         if self._running is None or self._running.done():
             return
+        if at_once:
+            self._hurry.set()
         self._tell(StopAsked(exit_status, text, at_once))
         await asyncio.shield(self._running)
 
@@ -265,11 +270,7 @@ class JobRun:
 
     async def _conclude(self, ending: Ending, client: SchedulerClient, logs: LogFollower) -> Outcome:
         """Show the last output, and take leave of the master."""
-        try:
-            async with asyncio.timeout(DRAIN_TIMEOUT_S):
-                await logs.drain()
-        except TimeoutError:
-            log.warning("the tasks' output is not all read")
+        await self._drain(logs)
         lines: tuple[str, ...] = ()
         path = ""
         if ending.failed and ending.failed.task:
@@ -282,6 +283,13 @@ class JobRun:
         except (ClientError, TransportError, TimeoutError) as error:
             log.warning("the master was not told of the end: %s", error)
         return build_outcome(ending, lines, path)
+
+    async def _drain(self, logs: LogFollower) -> None:
+        """Wait until all output is written, however slow its reader is; not when the user is in a hurry."""
+        waits = [asyncio.create_task(logs.drain()), asyncio.create_task(self._hurry.wait())]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
 
     def _resolve(self, endpoint: tuple[str, int]) -> Address:
         leader = self._client.leader if self._client else None
