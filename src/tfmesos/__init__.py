@@ -10,7 +10,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Cluster", "Job", "JobFailed", "__version__", "cluster"]
 
-_HOMES = {"Cluster": "tfmesos.api", "cluster": "tfmesos.api", "Job": "tfmesos.launcher", "JobFailed": "tfmesos.launcher"}
+_HOMES = {
+    "Cluster": "tfmesos.api",
+    "cluster": "tfmesos.api",
+    "Job": "tfmesos.launcher",
+    "JobFailed": "tfmesos.launcher",
+}
 
 
 def __getattr__(name: str) -> Any:
