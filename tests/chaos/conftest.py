@@ -18,14 +18,18 @@ from tests.chaos.traces import Traces, processes_with
 StartRun = Callable[..., "Run"]
 
 
-class Run:
-    """One program with all that it starts, marked by a variable of its environment."""
+def new_mark() -> str:
+    """NAME=VALUE."""
+    return f"TFMESOS_CHAOS={uuid.uuid4()}"
 
-    def __init__(self, argv: list[str], directory: Path) -> None:
+
+class Run:
+    """One program with all that it starts, marked by a variable of its environment (`mark`: shared with another)."""
+
+    def __init__(self, argv: list[str], directory: Path, mark: str) -> None:
         runtime, state = directory / "runtime", directory / "state"
         for path in (runtime, state):
             path.mkdir(exist_ok=True)
-        mark = f"TFMESOS_CHAOS={uuid.uuid4()}"
         name, _, value = mark.partition("=")
         self.traces = Traces(mark, [runtime, state])
         self.output = b""
@@ -88,9 +92,9 @@ def start_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartRun]:
     """Starts a program of ours: `start_run("tfrun", "-w", "1")`. Its directory has a short path, for unix sockets."""
     runs: list[Run] = []
 
-    def start(program: str, *arguments: str) -> Run:
+    def start(program: str, *arguments: str, mark: str | None = None) -> Run:
         directory = tmp_path_factory.mktemp("chaos")
-        run = Run([sys.executable, "-m", f"tfmesos.cli.{program}", *arguments], directory)
+        run = Run([sys.executable, "-m", f"tfmesos.cli.{program}", *arguments], directory, mark or new_mark())
         runs.append(run)
         return run
 
