@@ -257,6 +257,40 @@ time.sleep(1000)
 """
 
 
+def test_a_task_that_ignores_the_end_does_not_survive_a_killed_launcher(workplace: Workplace) -> None:
+    script = f"trap '' TERM; echo up; while :; do {FOREVER}; done"
+    with workplace.started(*TFRUN, "-w", "1", "--", "sh", "-c", script) as program:
+        program.wait_output("up\n")
+        program.signal(signal.SIGKILL)
+        program.wait()
+
+        workplace.wait_empty(10)
+
+
+def test_ctrl_c_while_the_cluster_starts(workplace: Workplace) -> None:
+    with workplace.started(*TFRUN, "-w", "1", "--", "sh", "-c", FOREVER) as program:
+        wait_until(lambda: workplace.find("-m tfmesos.local"), "the embedded cluster starts")
+
+        program.signal(signal.SIGINT)
+        result = program.wait(10)
+
+    assert result.status == 130
+    assert "Traceback" not in result.errors
+
+
+def test_worker_0_in_the_foreground(workplace: Workplace) -> None:
+    script = "test {task_index} = 0 && cat; echo {job_name} {task_index} {worker_hosts}"
+    command = shlex.join([*TFRUN, "-w", "2", "--local-worker", "--", "sh", "-c", script])
+
+    result = workplace.run("sh", "-c", f"echo typed | {command}")
+
+    assert result.status == 0, result
+    mine = [line for line in result.lines if not line.startswith("[")]
+    assert mine[0] == "typed"
+    assert mine[1].startswith("worker 0 ")
+    assert [line.split()[1:3] for line in result.lines if line.startswith("[worker:1]")] == [["worker", "1"]]
+
+
 def test_two_runs_at_once_do_not_meet(workplace: Workplace) -> None:
     command = (*TFRUN, "-w", "1", "--", PYTHON, "-c", LISTEN, "{worker_hosts}")
     with workplace.started(*command) as one, workplace.started(*command) as other:

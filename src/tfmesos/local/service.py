@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,7 +60,7 @@ async def _serve(handover: Handover, answers: BinaryIO) -> None:
             async with contextlib.AsyncExitStack() as daemons:
                 await _start_daemons(handover, resources, daemons)
                 _give(answers, Answer(note=size_note(machine, handover.needs)))
-                await asyncio.to_thread(_tidy, handover)
+                threading.Thread(target=_tidy, args=(handover,), name="tidy", daemon=True).start()
                 await over.wait()
                 _LOG.info("ending")
 
@@ -127,7 +128,7 @@ def _watching_launcher(pid: int, over: asyncio.Event) -> Iterator[None]:
 
 
 def _tidy(handover: Handover) -> None:
-    """Remove what earlier runs left; it may be much, and the job does not wait for it."""
+    """Remove what earlier runs left; it may be much, and neither the job nor its end waits for it."""
     remove_old_runs(Path(handover.runs_dir))
     remove_stale_runtime_dirs(os.environ, now=time.time())
 

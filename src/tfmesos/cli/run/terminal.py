@@ -1,8 +1,10 @@
 """Where `tfrun` writes: standard output and error, from a thread, so that a slow reader does not stop the loop."""
 
 import asyncio
+import contextlib
 import os
 import queue
+import select
 import threading
 from collections.abc import Callable
 
@@ -51,20 +53,31 @@ class Terminal:
     def _write_for_ever(self) -> None:
         while True:
             descriptor, data, written = self._queue.get()
-            if descriptor not in self._closed:
-                self._write(descriptor, data)
-            if written is not None and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(_set_done, written)
+            if descriptor not in self._closed and not _write(descriptor, data):
+                self._closed.add(descriptor)
+                if descriptor == _STDOUT:
+                    self._tell(self._on_closed)
+            if written is not None:
+                self._tell(_set_done, written)
 
-    def _write(self, descriptor: int, data: bytes) -> None:
-        view = memoryview(data)
+    def _tell(self, callback: Callable[..., None], *arguments: object) -> None:
+        """Call in the loop, unless that is over."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(callback, *arguments)
+
+
+def _write(descriptor: int, data: bytes) -> bool:
+    """Write all; False when nobody reads there any more."""
+    view = memoryview(data)
+    while view:
         try:
-            while view:
-                view = view[os.write(descriptor, view) :]
+            view = view[os.write(descriptor, view) :]
+        except BlockingIOError:
+            # Whoever shares the descriptor with us has made it non-blocking.
+            select.select([], [descriptor], [])
         except OSError:
-            self._closed.add(descriptor)
-            if descriptor == _STDOUT and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._on_closed)
+            return False
+    return True
 
 
 def _set_done(future: "asyncio.Future[None]") -> None:
