@@ -41,7 +41,7 @@ def flags(tmp_path: Path) -> AgentFlags:
 
 async def eventually(check: Callable[[], T]) -> T:
     """The first true answer of a check."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (answer := check()):  # noqa: ASYNC110  # what is checked lies outside this process
             await asyncio.sleep(0.005)
         return answer

@@ -18,6 +18,7 @@ from tests.conftest import StartStockMaster, StockMaster
 from tfmesos.agent import Agent, AgentFlags
 from tfmesos.client import SchedulerClient
 from tfmesos.discovery import build_detector
+from tfmesos.transport import HttpConnection
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(180)]
@@ -32,9 +33,18 @@ async def agent_at(master: StockMaster, flags: AgentFlags, hostname: str) -> Asy
     await agent.start()
     try:
         await eventually(lambda: agents_of(master, hostname))
+        await registered(agent)  # the master's answer may still be under way
         yield agent
     finally:
         await agent.close()
+
+
+async def registered(agent: Agent) -> None:
+    """Return when the agent knows that it is registered."""
+    connection = await HttpConnection.open(agent.address)
+    while b'"slave/registered":1.0' not in (await connection.request("GET", "/metrics/snapshot")).body:
+        pass
+    await connection.close()
 
 
 def agents_of(master: StockMaster, hostname: str) -> list[dict[str, Any]]:
