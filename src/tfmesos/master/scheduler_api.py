@@ -34,11 +34,13 @@ class SchedulerApi:
             return reply(400, str(error))
         if error_text := call_error(call):
             return reply(400, f"Failed to validate scheduler::Call: {error_text}")
+        if call.type not in (_Call.SUBSCRIBE, _Call.RECONCILE_OPERATIONS):
+            return self._call(request, call)
         media = chosen_media(request.headers.get("Accept"))
-        if call.type in (_Call.SUBSCRIBE, _Call.RECONCILE_OPERATIONS) and media is None:
+        if media is None:
             return reply(406, f"Expecting 'Accept' to allow '{PROTOBUF}' or '{JSON}'")
         if call.type == _Call.SUBSCRIBE:
-            return await self._subscribe(request, call, media or JSON)
+            return await self._subscribe(request, call, media)
         return self._call(request, call)
 
     async def _subscribe(self, request: web.BaseRequest, call: _Call, media: str) -> web.StreamResponse:

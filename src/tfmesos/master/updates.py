@@ -31,8 +31,10 @@ class Updates:
             self._books.counts["invalid_status_updates"] += 1
             self._ledger.warn(f"ignored a status update of unknown framework {update.framework_id.value!r}")
             return
-        status = _completed_status(update, is_acknowledged=bool(Pid.parse(message.pid)))
-        self._ledger.tell_status(framework, status)
+        event = _Event(type=_Event.UPDATE)
+        status = event.update.status
+        _complete_status(status, update, is_acknowledged=bool(Pid.parse(message.pid)))
+        self._ledger.tell(framework, event)
         task = agent.tasks.get(framework.id, {}).get(TaskId(status.task_id.value))
         if task is None:
             self._books.counts["invalid_status_updates"] += 1
@@ -187,9 +189,8 @@ def kill_message(task: Task) -> internal_pb2.KillTaskMessage:
     return message
 
 
-def _completed_status(update: internal_pb2.StatusUpdate, *, is_acknowledged: bool) -> mesos_pb2.TaskStatus:
-    """The status with what its envelope knows; the uuid only if an acknowledgement is wanted."""
-    status = mesos_pb2.TaskStatus()
+def _complete_status(status: mesos_pb2.TaskStatus, update: internal_pb2.StatusUpdate, *, is_acknowledged: bool) -> None:
+    """Make `status` that of the update with what its envelope knows; the uuid only if it is to be acknowledged."""
     status.CopyFrom(update.status)
     if update.HasField("slave_id"):
         status.agent_id.CopyFrom(update.slave_id)
@@ -199,7 +200,6 @@ def _completed_status(update: internal_pb2.StatusUpdate, *, is_acknowledged: boo
     status.ClearField("uuid")
     if is_acknowledged and len(update.uuid) == _UUID_BYTES:
         status.uuid = update.uuid
-    return status
 
 
 def _ends(task: Task, uuid: bytes) -> bool:
