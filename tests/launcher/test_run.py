@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from tests.launcher.conftest import Cluster, StartCluster, outcome_of
 from tfmesos.client import MasterClient
 from tfmesos.discovery import build_detector
-from tfmesos.launcher import ExtraConfig, Job, JobSpecError, NeverFits, Stream, Volume
+from tfmesos.launcher import ExtraConfig, Job, JobFailed, JobSpecError, NeverFits, Stream, Volume
 from tfmesos.launcher.volumes import ContainerOptions
 
 PYTHON = sys.executable
@@ -176,3 +177,50 @@ async def test_a_local_worker_has_a_port_and_decides(cluster: Cluster) -> None:
 def test_a_local_worker_needs_a_worker_0() -> None:
     with pytest.raises(JobSpecError, match="needs a job named worker"):
         Cluster("127.0.0.1:1", Path()).run(small("ps", 1, "true"), local_worker=True)
+
+
+async def test_a_taken_port_is_found_out_and_another_one_used(start_cluster: StartCluster) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as spare:
+        ports = [server.getsockname()[1] for server in (taken, spare)]
+        spare.close()
+        cluster = await start_cluster("cpus:4;mem:1024;ports:[{0}-{0},{1}-{1}]".format(*ports))
+
+        outcomes = [await outcome_of(cluster.run(small("worker", 1, "echo $TF_CONFIG"))) for _ in range(3)]
+
+    assert [outcome.exit_status for outcome in outcomes] == [0, 0, 0]
+    assert all(f":{ports[1]}" in line for line in cluster.written.lines)
+
+
+async def test_a_stop_in_the_middle_of_the_start_leaves_nothing(cluster: Cluster) -> None:
+    run = cluster.run(Job("worker", 1, cpus=99, mem=32, cmd="true"))
+    starting = asyncio.create_task(run.start())
+    await asyncio.sleep(0)
+
+    await run.stop()
+
+    with pytest.raises(JobFailed, match="interrupted") as caught:
+        await starting
+    assert caught.value.exit_status == 130
+
+
+async def test_a_slow_reader_loses_nothing(cluster: Cluster) -> None:
+    """The job is over long before its output is read; the run waits."""
+    gate = asyncio.Event()
+    write = cluster.written.write_log
+
+    async def write_slowly(stream: Stream, data: bytes) -> None:
+        await gate.wait()
+        await write(stream, data)
+
+    cluster.written.write_log = write_slowly  # type: ignore[method-assign]
+    run = cluster.run(small("worker", 1, [PYTHON, "-c", "for n in range(20000): print(n)"]))
+    await run.start()
+    finished = asyncio.create_task(run.wait_finished())
+    while run.tasks[0].state != "TASK_FINISHED":  # noqa: ASYNC110  a view has no event
+        await asyncio.sleep(0.05)
+    assert not finished.done()
+
+    gate.set()
+    await finished
+
+    assert cluster.written.output[Stream.STDOUT].count(b"\n") == 20000

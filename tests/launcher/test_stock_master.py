@@ -1,5 +1,7 @@
 """Jobs on a stock Apache Mesos master with our agent."""
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -51,3 +53,26 @@ async def test_what_never_fits_is_said_of_a_stock_master(stock_cluster: Cluster)
 
     with pytest.raises(NeverFits, match=r"needs 1 gpus, largest possible 0: no agent offers gpus"):
         await run.start()
+
+
+async def test_after_kill_9_of_the_launcher_nothing_is_left(stock_cluster: Cluster, stock_master: Any) -> None:
+    launcher = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tfmesos.cli.tfrun", "-m", stock_cluster.address, "-w1", "-s0", "-n", "doomed"),
+        *("--", "sh", "-c", "echo $$; exec sleep 1000"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert launcher.stdout is not None
+    line = await asyncio.wait_for(launcher.stdout.readline(), 30)
+    pid = int(line.decode().rpartition(" ")[2])
+
+    def is_left() -> bool:
+        names = [framework["name"] for framework in stock_master.get("/frameworks")["frameworks"]]
+        return Path(f"/proc/{pid}").exists() or "doomed" in names
+
+    assert is_left()
+    launcher.kill()
+    await launcher.wait()
+
+    async with asyncio.timeout(10):
+        while is_left():  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.1)
