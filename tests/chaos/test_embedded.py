@@ -77,3 +77,16 @@ def test_a_starting_job_leaves_nothing(start_run: StartRun, part: str) -> None:
     assert run.traces.wait_gone(10.0) == [], f"killed {delay_s:.3f} s after it was there"
     assert "Traceback" not in text
     assert run.process.wait() != 0 or part == "fork server"
+
+
+def test_a_job_with_a_local_worker_leaves_nothing(start_run: StartRun) -> None:
+    # given a job whose first worker is a child of the launcher with its terminal
+    run = start_run(
+        "tfrun", "-w", "2", "-s", "1", "--local-worker", "--worker-logs", "*", "--", "sh", "-c", f"{TREE}sleep 1000"
+    )
+    run.expect("task is ready", TASKS)
+    run.traces.note()
+    # when the launcher is killed
+    os.kill(run.process.pid, signal.SIGKILL)
+    # then within 10 s nothing of the run is left
+    assert run.traces.wait_gone(10.0) == []

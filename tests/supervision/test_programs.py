@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable
@@ -12,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from tfmesos.supervision import ProcessSpec, Supervisors, Termination, process_start_time
+from tfmesos.supervision import ProcessSpec, Supervisors, Termination, open_pidfd, process_start_time
 from tfmesos.supervision._program import StartError, start_program
+from tfmesos.supervision._tree import children_by_parent, children_of
+from tfmesos.supervision.processes import pidfd_by_syscall
 from tfmesos.supervision.supervisors import to_program
 
 BuildSpec = Callable[..., ProcessSpec]
@@ -280,3 +283,60 @@ async def test_a_record_that_cannot_be_written_ends_no_program(supervisors: Supe
     termination = await run(supervisors, replace(build_spec("sh", "-c", "exit 3"), record_dir="/no/records"))
     message = "cannot write '/no/records/record.json.new': No such file or directory"
     assert termination == Termination(wait_status=3 << 8, killed=False, message=message)
+
+
+def test_pythons_built_on_old_systems_start_programs_too(tmp_path: Path) -> None:
+    """Without POSIX_SPAWN_SETSID: in the session of a supervisor of its own, leading a process group."""
+    spec = ProcessSpec(id="1", argv=("sh",), environment={}, directory="/", stdout="", stderr="")
+    program = to_program(spec, has_terminal=False)
+    program.stdout = program.stderr = os.fsencode(tmp_path / "stdout")
+    program.argv = [b"sh", b"-c", b"cut -d' ' -f1,5,6 /proc/$$/stat"]
+    pid = os.fork()
+    if pid == 0:
+        spawn = os.posix_spawn
+
+        def old_spawn(*arguments: Any, setsid: bool = False, **others: Any) -> int:
+            if setsid:
+                raise NotImplementedError
+            return spawn(*arguments, **others)
+
+        try:
+            os.posix_spawn = old_spawn
+            os.waitpid(start_program(program), 0)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    task, group, session = (tmp_path / "stdout").read_text().split()
+    assert (task, session) == (group, str(pid))
+
+
+@pytest.mark.parametrize("open_one", [open_pidfd, pidfd_by_syscall])
+def test_a_pidfd_tells_the_end(open_one: Callable[[int], int]) -> None:
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(writer)
+        os.read(reader, 1)
+        os._exit(0)
+    pidfd = open_one(pid)
+    assert select.select([pidfd], [], [], 0)[0] == []
+    os.close(writer)
+    assert select.select([pidfd], [], [], 20)[0] == [pidfd]
+    os.waitpid(pid, 0)
+    os.close(pidfd)
+    os.close(reader)
+    with pytest.raises(ProcessLookupError):
+        open_one(pid)
+
+
+def test_children_are_found_without_the_kernels_lists_too() -> None:
+    """CONFIG_PROC_CHILDREN is not everywhere."""
+    pids = [os.posix_spawn("/bin/sleep", ["sleep", "1000"], {}) for _ in range(2)]
+    try:
+        assert set(children_of(os.getpid())) >= set(pids)
+        assert set(children_by_parent(os.getpid())) >= set(pids)
+        assert children_of(pids[0]) == children_by_parent(pids[0]) == []
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)

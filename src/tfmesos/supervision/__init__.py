@@ -15,7 +15,7 @@ Standard library only, usable from any asyncio loop in any thread; touches no si
 
 from tfmesos.supervision.errors import SupervisionError, SupervisorLost
 from tfmesos.supervision.foreground import Foreground, run_foreground
-from tfmesos.supervision.processes import process_start_time
+from tfmesos.supervision.processes import open_pidfd, process_start_time
 from tfmesos.supervision.spec import ProcessSpec, Termination
 from tfmesos.supervision.supervised import Supervised
 from tfmesos.supervision.supervisors import Supervisors
@@ -28,6 +28,7 @@ __all__ = [
     "SupervisorLost",
     "Supervisors",
     "Termination",
+    "open_pidfd",
     "process_start_time",
     "run_foreground",
 ]

@@ -105,7 +105,12 @@ def _spawn(program: Program, files: list[int]) -> int:
     actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(files)]
 
     def execute(path: bytes, argv: list[bytes]) -> int:
-        return os.posix_spawn(path, argv, environment, file_actions=actions, setsid=not program.has_terminal)
+        if program.has_terminal:
+            return os.posix_spawn(path, argv, environment)
+        try:
+            return os.posix_spawn(path, argv, environment, file_actions=actions, setsid=True)
+        except NotImplementedError:
+            return _spawn_in_own_session(path, argv, environment, actions)
 
     try:
         return _execute_first(execute, _candidates(name, environment.get(b"PATH", _DEFAULT_PATH)), argv)
@@ -114,6 +119,15 @@ def _spawn(program: Program, files: list[int]) -> int:
         if failure.is_execution:
             os.write(files[2] if files else 2, f"{failure}\n".encode("utf-8", "surrogateescape"))
         raise failure from error
+
+
+def _spawn_in_own_session(
+    path: bytes, argv: list[bytes], environment: dict[bytes, bytes], actions: list[tuple[int, int, int]]
+) -> int:
+    """For Pythons built with a glibc before 2.26 (no POSIX_SPAWN_SETSID): this supervisor leads the session."""
+    if os.getsid(0) != os.getpid():
+        os.setsid()
+    return os.posix_spawn(path, argv, environment, file_actions=actions, setpgroup=0)
 
 
 def _execute_first(execute: Callable[[bytes, list[bytes]], int], paths: list[bytes], argv: list[bytes]) -> int:

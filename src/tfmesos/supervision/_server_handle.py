@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tfmesos.supervision.errors import SupervisionError, SupervisorLost
+from tfmesos.supervision.processes import open_pidfd
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _BOOT = """
@@ -54,7 +55,7 @@ class ServerHandle:
     def start(self, *, has_terminal: bool) -> None:
         """Start the process; with a terminal it keeps stdin, stdout, stderr and the process group of this one."""
         try:
-            me = os.pidfd_open(os.getpid())
+            me = open_pidfd(os.getpid())
         except OSError as error:
             raise SupervisionError(f"pidfd_open: {error.strerror}; Linux 5.3 or later is needed") from error
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -66,7 +67,7 @@ class ServerHandle:
         finally:
             theirs.close()
             os.close(me)
-        self._pidfd = os.pidfd_open(self._process.pid)
+        self._pidfd = open_pidfd(self._process.pid)
         self._loop.add_reader(self._pidfd, self._on_exit)
         ours.setblocking(False)
         self._requests = ours

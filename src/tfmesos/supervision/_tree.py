@@ -38,7 +38,7 @@ def children_of(pid: int) -> list[int]:
                 children += map(int, file.read().split())
         except (FileNotFoundError, ProcessLookupError):
             if not _HAS_CHILDREN_FILES:
-                return _children_by_parent(pid)
+                return children_by_parent(pid)
     return children
 
 
@@ -46,7 +46,8 @@ _HAS_CHILDREN_FILES = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 """Whether the kernel has CONFIG_PROC_CHILDREN."""
 
 
-def _children_by_parent(parent: int) -> list[int]:
+def children_by_parent(parent: int) -> list[int]:
+    """The same from the processes' own parents; slower."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
