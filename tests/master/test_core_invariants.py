@@ -143,7 +143,7 @@ class MasterMachine(RuleBasedStateMachine):
         agent = data.draw(st.sampled_from(self.agents))
         if not agent.id:
             return
-        tasks = [one.message for one in self.tasks_once_on(agent)] if keeps else []
+        tasks = [running_again(one) for one in self.tasks_once_on(agent)] if keeps else []
         infos = {framework.id: framework.info for framework in self.all_frameworks()}
         wanted = {one.framework_id.value for one in tasks}
         agent.reregister(tasks, [infos[one] for one in infos if one in wanted])
@@ -247,7 +247,11 @@ class MasterMachine(RuleBasedStateMachine):
     def tasks_once_on(self, agent: Agent) -> list[books.Task]:
         known = self.world.core.books.agents.get(AgentId(agent.id))
         running = list(known.all_tasks()) if known else []
-        lost = [one for framework in self.all_frameworks() for one in framework.unreachable.values()]
+        lost = [
+            one
+            for framework in self.all_frameworks()
+            for one in (*framework.unreachable.values(), *framework.completed)
+        ]
         return running + [one for one in lost if one.agent_id == agent.id]
 
 
@@ -258,6 +262,15 @@ def shown(offer: Offer) -> mesos_pb2.Offer:
         hostname="host",
         framework_id=mesos_pb2.FrameworkID(value=offer.framework_id),
     )
+
+
+def running_again(one: books.Task) -> mesos_pb2.Task:
+    """The task as an agent lists it that never heard of its end."""
+    message = mesos_pb2.Task()
+    message.CopyFrom(one.message)
+    if message.state in TERMINAL_STATES and one.message.statuses[-1].source == mesos_pb2.TaskStatus.SOURCE_MASTER:
+        message.state = mesos_pb2.TASK_RUNNING
+    return message
 
 
 def collected(parts: Iterable[dict[OfferId, Offer]]) -> dict[OfferId, Offer]:

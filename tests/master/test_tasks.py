@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.master.world import MODERN, Agent, Capability, Framework, World, flags, framework_info, task
@@ -108,7 +110,7 @@ def test_an_update_without_pid_wants_no_acknowledgement() -> None:
 def test_a_stranger_may_not_speak_for_an_agent() -> None:
     world = World()
     framework, agent = running(world)
-    stranger = Agent(world, agent.pid.__class__("slave(1)", "127.0.0.1", 9), agent.resources)
+    stranger = Agent(world, replace(agent.pid, port=9), agent.resources)
     stranger.id = agent.id
     stranger.update("t", framework.id, FINISHED)
     assert framework.take() == []
@@ -328,7 +330,7 @@ def test_registering_twice_gives_the_same_id_again() -> None:
 def test_an_agent_without_a_version_since_1_0_0_is_ignored(version: str) -> None:
     world = World()
     agent = world.register()
-    other = Agent(world, agent.pid.__class__("slave(1)", "127.0.0.1", 9), agent.resources)
+    other = Agent(world, replace(agent.pid, port=9), agent.resources)
     other.say(internal_pb2.RegisterSlaveMessage(slave=other.info(), version=version))
     assert world.sent[other.pid] == []
 

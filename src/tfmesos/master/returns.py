@@ -134,6 +134,7 @@ class Returns:
                 self._ledger.warn(f"cannot adopt task {task.id} of {framework}: beyond the resources of {agent}")
                 continue
             task.message.agent_id.value = agent.id
+            self._ledger.withdraw_offers(agent.offers.values(), rescind=True)
             self._ledger.add_task(framework, agent, task)
             self._ledger.inform(
                 alloc.ResourcesUsed(framework_id=framework.id, agent_id=agent.id, resources=task.resources)
