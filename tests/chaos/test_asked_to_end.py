@@ -1,4 +1,4 @@
-"""Every other way to end a job leaves nothing either: Ctrl-C once and twice, SIGTERM, a closed terminal (design.md §6)."""
+"""Every other way to end a job leaves nothing either: Ctrl-C once and twice, SIGTERM, a closed terminal."""
 
 from __future__ import annotations
 
