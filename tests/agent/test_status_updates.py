@@ -104,6 +104,19 @@ def test_a_framework_that_is_gone_takes_its_streams_along() -> None:
     assert len(updates.retry(10)) == 1
 
 
+def test_many_acknowledged_updates_are_forgotten_behind_one_that_is_not() -> None:
+    updates = resumed()
+    updates.add(update(1, key=TaskKey("f", "stuck")), 0)
+    for _ in range(10):
+        updates.retry(updates.deadline() or 0)
+    for number in range(2, 4000):
+        updates.add(update(number), 1000)
+        updates.acknowledge(KEY, update(number).uuid, 1000)
+
+    assert [item.uuid for item in updates.retry(10_000)] == [update(1).uuid]
+    assert len(updates._retries) < 2000
+
+
 class Streams(RuleBasedStateMachine):
     """Updates, acknowledgements, lost registrations and time, in any order."""
 

@@ -20,6 +20,7 @@ from tfmesos.wire.text import TERMINAL_STATES
 
 RETRY_FIRST_S = 10.0
 RETRY_MAX_S = 600.0
+_STALE_KEPT = 1000
 
 
 class TaskKey(NamedTuple):
@@ -149,4 +150,12 @@ class StatusUpdates:
         head.latest_state = stream.pending[-1].status.state
         stream.due = now + stream.retry_s
         heapq.heappush(self._retries, (stream.due, stream.key))
+        if len(self._retries) > 4 * len(self._streams) + _STALE_KEPT:
+            self._drop_stale()
         return head
+
+    def _drop_stale(self) -> None:
+        """Entries of acknowledged updates would pile up behind one that is never acknowledged."""
+        streams = self._streams.values()
+        self._retries = [(stream.due, stream.key) for stream in streams if stream.due is not None]
+        heapq.heapify(self._retries)
