@@ -225,6 +225,21 @@ def test_nothing_is_left_when_the_program_ends_without_leaving_the_block(workpla
     workplace.wait_empty()
 
 
+def test_a_process_forked_in_the_block_may_leave_it(workplace: Workplace) -> None:
+    script = (
+        "import os, sys\n"
+        "from tfmesos import Job, cluster\n"
+        "with cluster(Job('worker', 1, cmd='sleep 1000'), quiet=True) as c:\n"
+        "    child = os.fork()\n"
+        "    if not child: sys.exit(4)\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), c.finished(), c.tasks[0].state)\n"
+    )
+
+    result = workplace.run(sys.executable, "-c", script)
+
+    assert (result.status, result.output) == (0, "4 False TASK_RUNNING\n"), result
+
+
 def test_an_import_starts_nothing_and_is_quick(workplace: Workplace) -> None:
     script = "import sys, threading, tfmesos; print(threading.active_count(), 'asyncio' in sys.modules)"
 

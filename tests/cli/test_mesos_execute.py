@@ -1,6 +1,7 @@
 """mesos-execute as a program, on our own master and agent."""
 
 import re
+import shlex
 import signal
 from collections.abc import AsyncIterator
 
@@ -157,6 +158,14 @@ def test_wrong_values_are_told_in_one_line(workplace: Workplace, words: list[str
     assert result.status == 1
     assert text in result.errors
     assert len(result.errors.splitlines()) == 1
+
+
+async def test_a_reader_that_goes_away_is_no_error(workplace: Workplace, master: str) -> None:
+    command = shlex.join([*MESOS_EXECUTE, f"--master={master}", "--name=x", "--command=sleep 0.2"])
+
+    result = workplace.run("bash", "-c", f"{command} | head -1; exit ${{PIPESTATUS[0]}}")
+
+    assert (result.status, result.errors) == (141, "")
 
 
 def test_help_wins_and_goes_to_standard_output(workplace: Workplace) -> None:

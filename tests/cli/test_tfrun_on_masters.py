@@ -106,6 +106,16 @@ def test_ctrl_c_ends_it_there(workplace: Workplace, master: str) -> None:
     assert not workplace.find(FOREVER)
 
 
+def test_a_job_that_waits_says_why_and_can_be_ended(workplace: Workplace) -> None:
+    with our_master(workplace) as master, workplace.started(*TFRUN, "-m", master, "-w", "1", "--", "true") as program:
+        assert "agent" in program.wait_error("\n")
+        program.signal(signal.SIGINT)
+
+        result = program.wait(10)
+
+    assert (result.status, result.output) == (130, "")
+
+
 def test_what_does_not_fit_is_told_and_fail_fast_ends_it(workplace: Workplace, master: str) -> None:
     result = workplace.run(*TFRUN, "-m", master, "-w", "1", "-Cw", "9", "--fail-fast", "--", "true")
 

@@ -25,6 +25,7 @@ class Cluster:
     def __init__(self, loop: LoopThread, hosted: HostedRun) -> None:
         self._loop = loop
         self._hosted = hosted
+        self._pid = os.getpid()
         self._outcome: Outcome | None = None
         self._ended = threading.Event()
         self._is_listening = False
@@ -59,6 +60,11 @@ class Cluster:
         self._ended.wait(timeout_s)
         return self.finished()
 
+    @property
+    def _is_ours(self) -> bool:
+        """Whether this process began the block, and was not forked inside it."""
+        return os.getpid() == self._pid
+
     def _start(self) -> None:
         self._loop.call(self._hosted.start())
         self._loop.call(self._begin_to_follow())
@@ -86,7 +92,12 @@ class Cluster:
             raise failure
 
     def _close(self) -> None:
-        """End the job and what is beneath it. A KeyboardInterrupt meanwhile ends it at once, and is raised then."""
+        """End the job and what is beneath it. A KeyboardInterrupt meanwhile ends it at once, and is raised then.
+
+        In a process forked inside the block nothing is done: the job is its parent's, and so is the loop's thread.
+        """
+        if not self._is_ours:
+            return
         try:
             self._loop.call(self._hosted.close())
         except KeyboardInterrupt:
@@ -166,4 +177,5 @@ def _running(hosted: HostedRun) -> Iterator[Cluster]:
         if failure is not None:
             raise failure
     finally:
-        loop.close()
+        if running._is_ours:
+            loop.close()

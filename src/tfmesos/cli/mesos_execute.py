@@ -14,6 +14,7 @@ __all__ = ["main"]
 _PROGRAM = "mesos-execute"
 _FAILED = 1
 _INTERRUPTED = 130
+_NO_READER = 141
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,6 +33,9 @@ def main(argv: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except BrokenPipeError:
+        sys.stdout = None  # nothing is left to be written at exit
+        return _NO_READER
     return _FAILED
 
 

@@ -23,6 +23,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def _main(words: list[str]) -> int:
     """Each way imports what it needs."""
+    if sys.platform != "linux":
+        raise TfmesosError(f"TFMesos runs on Linux only, and this is {sys.platform}")
     from tfmesos.cli.run.options import help_text, load_options
 
     options = load_options(words)
