@@ -17,11 +17,11 @@ from hypothesis.stateful import (
 )
 
 from tests.master.world import Agent, Framework, World, flags, framework_info, task
-from tfmesos.master import books
-from tfmesos.master.books import Offer
+from tfmesos.master.core import books
+from tfmesos.master.core.books import Offer
+from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.lifecycle import IllegalStep
 from tfmesos.master.ids import AgentId, FrameworkId, OfferId
-from tfmesos.master.ledger import Ledger
-from tfmesos.master.lifecycle import IllegalStep
 from tfmesos.resources import Resources
 from tfmesos.wire import internal_pb2, mesos_pb2
 from tfmesos.wire.text import TERMINAL_STATES

@@ -12,7 +12,7 @@ import pytest
 from tests.master.conftest import Recorded
 from tests.master.peers import JSON, SCHEDULER, Agent, Client, Scheduler, launch
 from tfmesos.master import AddressUnusable, Master, MasterFlags, WorkDirTaken, WorkDirUnusable
-from tfmesos.master.scheduler_api import STREAM_LIMIT
+from tfmesos.master.http.scheduler_api import STREAM_LIMIT
 from tfmesos.transport import HttpConnection, TcpAddress, UnixAddress
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 

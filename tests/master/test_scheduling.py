@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.master.world import MODERN, Capability, World, flags, framework_info, task
-from tfmesos.master.launches import Launches
-from tfmesos.master.lifecycle import FrameworkState, IllegalStep
+from tfmesos.master.core.launches import Launches
+from tfmesos.master.core.lifecycle import FrameworkState, IllegalStep
 from tfmesos.resources import Resources
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 

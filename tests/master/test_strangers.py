@@ -14,8 +14,8 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from tests.master.world import Agent, World, flags, framework_info, task
-from tfmesos.master import state_json
-from tfmesos.master.events import AgentSaid, Called, Subscribed
+from tfmesos.master.core.events import AgentSaid, Called, Subscribed
+from tfmesos.master.http import state_json
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.master.validation import call_error
 from tfmesos.wire import decode, internal_pb2, mesos_pb2, scheduler_pb2

@@ -9,7 +9,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from tfmesos.master.core import MasterCore, build_allocator
-from tfmesos.master.events import (
+from tfmesos.master.core.events import (
     Action,
     AgentPonged,
     AgentSaid,

@@ -12,7 +12,7 @@ from tfmesos.master.core import MasterCore, build_allocator
 from tfmesos.master.engine import Engine
 from tfmesos.master.errors import AddressUnusable
 from tfmesos.master.flags import MasterFlags
-from tfmesos.master.router import Router
+from tfmesos.master.http import Router
 from tfmesos.master.work_dir import WorkDir
 from tfmesos.transport import Address, BindError, HttpServer, LibprocessNode, Pid, TcpAddress
 from tfmesos.version import MESOS_VERSION

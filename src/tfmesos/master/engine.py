@@ -6,10 +6,10 @@ from typing import assert_never
 
 from google.protobuf.message import Message
 
-from tfmesos.master.books import Books
 from tfmesos.master.clock import Clock
 from tfmesos.master.core import MasterCore
-from tfmesos.master.events import (
+from tfmesos.master.core.books import Books
+from tfmesos.master.core.events import (
     AgentPonged,
     AgentSaid,
     Answer,

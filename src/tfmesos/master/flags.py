@@ -1,5 +1,6 @@
 """The flags of `mesos-master`: Mesos' names (Mesos 1.11: src/master/flags.cpp) for what this master has."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tfmesos.flags import flag, format_duration, parse_duration
@@ -7,7 +8,9 @@ from tfmesos.master.errors import MasterFlagError
 
 _REGISTRIES = {"replicated_log": "replicated_log", "log_storage": "replicated_log", "in_memory": "in_memory"}
 _SORTERS = ("drf", "random")
+_LEVELS = ("INFO", "WARNING", "ERROR")
 _MINUTE_S = 60.0
+_MAX_PORT = 65535
 
 
 def parse_weights(text: str) -> tuple[tuple[str, float], ...]:
@@ -157,47 +160,45 @@ class MasterFlags:
 
     def check(self) -> None:
         """Raise MasterFlagError with Mesos' text if values are not allowed or contradict each other."""
-        for complaint in self._complaints():
-            raise MasterFlagError(complaint)
+        for is_wrong, complaint in (*self._wrong_choices(), *self._wrong_numbers()):
+            if is_wrong:
+                raise MasterFlagError(complaint)
 
-    def _complaints(self) -> list[str]:
-        checks = [
-            (not 0 <= self.port <= 65535, f"--port={self.port}: a port is between 0 and 65535"),
-            (
-                self.registry not in _REGISTRIES,
-                f"'{self.registry}' is not a supported option for registry persistence: "
-                "use 'replicated_log' or 'in_memory'",
-            ),
-            (self.work_dir is None and not self.in_memory, "--work_dir needed for replicated log based registry"),
-            (
-                not 1 <= self.agent_ping_timeout <= 15 * _MINUTE_S,
-                f"Invalid value '{format_duration(self.agent_ping_timeout)}' for --agent_ping_timeout. "
-                "Must be between 1secs and 15mins",
-            ),
-            (
-                self.max_agent_ping_timeouts < 1,
-                f"Invalid value '{self.max_agent_ping_timeouts}' for --max_agent_ping_timeouts. Must be at least 1",
-            ),
-            (
-                self.agent_reregister_timeout < 10 * _MINUTE_S,
-                f"Invalid value '{format_duration(self.agent_reregister_timeout)}' for --agent_reregister_timeout: "
-                "Must be at least 10mins",
-            ),
-            (
-                self.offer_timeout is not None and self.offer_timeout <= 0,
-                "Invalid value for --offer_timeout: Must be greater than 0secs",
-            ),
-            (self.role_sorter not in _SORTERS, f"--role_sorter='{self.role_sorter}' must be 'drf' or 'random'"),
-            (
-                self.framework_sorter not in _SORTERS,
-                f"--framework_sorter='{self.framework_sorter}' must be 'drf' or 'random'",
-            ),
-            (
-                self.logging_level not in ("INFO", "WARNING", "ERROR"),
-                f"'{self.logging_level}' is not a valid logging level: use 'INFO', 'WARNING' or 'ERROR'",
-            ),
-        ]
-        return [text for is_wrong, text in checks if is_wrong]
+    def _wrong_choices(self) -> Iterable[tuple[bool, str]]:
+        yield (
+            self.registry not in _REGISTRIES,
+            f"'{self.registry}' is not a supported option for registry persistence: "
+            "use 'replicated_log' or 'in_memory'",
+        )
+        yield self.work_dir is None and not self.in_memory, "--work_dir needed for replicated log based registry"
+        for name, sorter in (("role_sorter", self.role_sorter), ("framework_sorter", self.framework_sorter)):
+            yield sorter not in _SORTERS, f"--{name}='{sorter}' must be 'drf' or 'random'"
+        yield (
+            self.logging_level not in _LEVELS,
+            f"'{self.logging_level}' is not a valid logging level: use 'INFO', 'WARNING' or 'ERROR'",
+        )
+
+    def _wrong_numbers(self) -> Iterable[tuple[bool, str]]:
+        yield not 0 <= self.port <= _MAX_PORT, f"--port={self.port}: a port is between 0 and {_MAX_PORT}"
+        yield (
+            not 1 <= self.agent_ping_timeout <= 15 * _MINUTE_S,
+            f"Invalid value '{format_duration(self.agent_ping_timeout)}' for --agent_ping_timeout. "
+            "Must be between 1secs and 15mins",
+        )
+        yield (
+            self.max_agent_ping_timeouts < 1,
+            f"Invalid value '{self.max_agent_ping_timeouts}' for --max_agent_ping_timeouts. Must be at least 1",
+        )
+        yield (
+            self.agent_reregister_timeout < 10 * _MINUTE_S,
+            f"Invalid value '{format_duration(self.agent_reregister_timeout)}' for --agent_reregister_timeout: "
+            "Must be at least 10mins",
+        )
+        yield self.allocation_interval <= 0, "Invalid value for --allocation_interval: Must be greater than 0secs"
+        yield (
+            self.offer_timeout is not None and self.offer_timeout <= 0,
+            "Invalid value for --offer_timeout: Must be greater than 0secs",
+        )
 
     @property
     def in_memory(self) -> bool:

@@ -7,12 +7,12 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from tfmesos.flags import FlagError, flag_texts, parse_duration
-from tfmesos.master import state_json as models
-from tfmesos.master.books import Books, Framework, Task
 from tfmesos.master.clock import Clock
+from tfmesos.master.core.books import Books, Framework, Task
 from tfmesos.master.flags import MasterFlags
-from tfmesos.master.metrics import snapshot
-from tfmesos.master.system import build_of_this, machine_numbers
+from tfmesos.master.http import state_json as models
+from tfmesos.master.http.metrics import snapshot
+from tfmesos.master.http.system import build_of_this, machine_numbers
 from tfmesos.transport import reply
 from tfmesos.wire.json_codec import dumps
 

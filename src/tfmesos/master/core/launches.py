@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from math import isnan
 
-from tfmesos.master.books import Agent, Executor, Framework, Offer, Task
+from tfmesos.master.core.books import Agent, Executor, Framework, Offer, Task
+from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.statuses import made_status, partition_state
+from tfmesos.master.core.subscriptions import NO_PID_TEXT
 from tfmesos.master.ids import AgentId, ExecutorId, OfferId
-from tfmesos.master.ledger import Ledger
-from tfmesos.master.statuses import made_status, partition_state
-from tfmesos.master.subscriptions import NO_PID_TEXT
 from tfmesos.master.validation import LaunchContext, task_error
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2

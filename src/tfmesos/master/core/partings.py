@@ -1,12 +1,12 @@
 """Agents that go: disconnected for now, unreachable, or removed."""
 
 from tfmesos.master import allocator as alloc
-from tfmesos.master.books import Agent, Framework, Task
-from tfmesos.master.events import CancelTimer, PingDue, ReregistrationOver, SetTimer
+from tfmesos.master.core.books import Agent, Framework, Task
+from tfmesos.master.core.events import CancelTimer, PingDue, ReregistrationOver, SetTimer
+from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.lifecycle import AgentState
+from tfmesos.master.core.statuses import partition_state, task_status
 from tfmesos.master.ids import ExecutorId, FrameworkId
-from tfmesos.master.ledger import Ledger
-from tfmesos.master.lifecycle import AgentState
-from tfmesos.master.statuses import partition_state, task_status
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 _Status = mesos_pb2.TaskStatus

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from tfmesos.master.clock import Clock
-from tfmesos.master.endpoints import Endpoints
 from tfmesos.master.engine import Engine
 from tfmesos.master.flags import MasterFlags
-from tfmesos.master.operator_api import OperatorApi
-from tfmesos.master.scheduler_api import SchedulerApi
+from tfmesos.master.http.endpoints import Endpoints
+from tfmesos.master.http.operator_api import OperatorApi
+from tfmesos.master.http.scheduler_api import SchedulerApi
 from tfmesos.transport import LibprocessMessage, reply
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]

@@ -4,8 +4,8 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from tfmesos.master.core.lifecycle import AGENT_STEPS, FRAMEWORK_STEPS, AgentState, FrameworkState, Life
 from tfmesos.master.ids import AgentId, ExecutorId, FrameworkId, OfferId, StreamId, TaskId
-from tfmesos.master.lifecycle import AGENT_STEPS, FRAMEWORK_STEPS, AgentState, FrameworkState, Life
 from tfmesos.resources import Resources
 from tfmesos.transport import Pid
 from tfmesos.wire import mesos_pb2

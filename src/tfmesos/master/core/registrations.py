@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable
 
 from tfmesos.master import allocator as alloc
-from tfmesos.master.books import Agent, Task
-from tfmesos.master.events import CancelTimer, Link, PingDue, ReregistrationOver, Send, SetTimer
+from tfmesos.master.core.books import Agent, Task
+from tfmesos.master.core.events import CancelTimer, Link, PingDue, ReregistrationOver, Send, SetTimer
+from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.lifecycle import AgentState
+from tfmesos.master.core.partings import Partings
+from tfmesos.master.core.returns import Returns
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import AgentId
-from tfmesos.master.ledger import Ledger
-from tfmesos.master.lifecycle import AgentState
-from tfmesos.master.partings import Partings
-from tfmesos.master.returns import Returns
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from tfmesos.master.books import Books
-from tfmesos.master.system import machine_numbers
+from tfmesos.master.core.books import Books
+from tfmesos.master.http.system import machine_numbers
 from tfmesos.resources import Resources
 from tfmesos.wire.text import state_name
 

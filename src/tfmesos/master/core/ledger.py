@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from google.protobuf.message import Message
 
 from tfmesos.master import allocator as alloc
-from tfmesos.master.books import Agent, Books, Executor, Framework, Offer, Task
-from tfmesos.master.events import Action, CancelTimer, Log, OfferOver, Send, Tell
+from tfmesos.master.core.books import Agent, Books, Executor, Framework, Offer, Task
+from tfmesos.master.core.events import Action, CancelTimer, Log, OfferOver, Send, Tell
+from tfmesos.master.core.lifecycle import step_task
+from tfmesos.master.core.statuses import remember_status
 from tfmesos.master.ids import ExecutorId
-from tfmesos.master.lifecycle import step_task
-from tfmesos.master.statuses import remember_status
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 from tfmesos.wire.text import state_name

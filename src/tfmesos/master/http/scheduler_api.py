@@ -4,8 +4,8 @@ import uuid
 
 from aiohttp import web
 
+from tfmesos.master.core.events import Called, Subscribed
 from tfmesos.master.engine import Engine, Subscriber
-from tfmesos.master.events import Called, Subscribed
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.master.media import JSON, PROTOBUF, BadBody, chosen_media, read_call
 from tfmesos.master.validation import call_error

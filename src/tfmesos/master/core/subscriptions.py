@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from tfmesos.master import allocator as alloc
-from tfmesos.master.books import Framework
-from tfmesos.master.events import (
+from tfmesos.master.core.books import Framework
+from tfmesos.master.core.events import (
     Answer,
     BindStream,
     CancelTimer,
@@ -14,11 +14,11 @@ from tfmesos.master.events import (
     SetTimer,
     Tell,
 )
+from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.lifecycle import FrameworkState
+from tfmesos.master.core.statuses import task_status
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import ExecutorId, FrameworkId, StreamId
-from tfmesos.master.ledger import Ledger
-from tfmesos.master.lifecycle import FrameworkState
-from tfmesos.master.statuses import task_status
 from tfmesos.master.validation import FrameworkRules, framework_error, framework_roles, role_error, update_error
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 

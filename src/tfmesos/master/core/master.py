@@ -5,8 +5,8 @@ from typing import assert_never
 
 from tfmesos.flags import format_duration
 from tfmesos.master.allocator import Allocator, AllocatorOptions, HierarchicalAllocator
-from tfmesos.master.books import Books, Framework, Limits
-from tfmesos.master.events import (
+from tfmesos.master.core.books import Books, Framework, Limits
+from tfmesos.master.core.events import (
     Action,
     AgentPonged,
     AgentSaid,
@@ -29,16 +29,16 @@ from tfmesos.master.events import (
     Timer,
     TornDown,
 )
+from tfmesos.master.core.launches import Launches
+from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.offering import Offering
+from tfmesos.master.core.partings import Partings
+from tfmesos.master.core.registrations import Registrations
+from tfmesos.master.core.returns import Returns
+from tfmesos.master.core.subscriptions import Subscriptions
+from tfmesos.master.core.updates import Updates
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import AgentId
-from tfmesos.master.launches import Launches
-from tfmesos.master.ledger import Ledger
-from tfmesos.master.offering import Offering
-from tfmesos.master.partings import Partings
-from tfmesos.master.registrations import Registrations
-from tfmesos.master.returns import Returns
-from tfmesos.master.subscriptions import Subscriptions
-from tfmesos.master.updates import Updates
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 
 _Call = scheduler_pb2.Call

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from tfmesos.master.books import Agent, Books, Executor, Framework, Offer, Task
+from tfmesos.master.core.books import Agent, Books, Executor, Framework, Offer, Task
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.json_codec import message_to_dict

@@ -3,10 +3,10 @@
 from collections import defaultdict
 
 from tfmesos.master.allocator import Allocation
-from tfmesos.master.books import Agent, Framework, Offer
-from tfmesos.master.events import OfferOver, SetTimer
+from tfmesos.master.core.books import Agent, Framework, Offer
+from tfmesos.master.core.events import OfferOver, SetTimer
+from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.ids import FrameworkId, OfferId
-from tfmesos.master.ledger import Ledger
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 _Capability = mesos_pb2.FrameworkInfo.Capability

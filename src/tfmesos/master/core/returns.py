@@ -1,12 +1,12 @@
 """What an agent brings when it re-registers, and how that fits with what the master knows."""
 
 from tfmesos.master import allocator as alloc
-from tfmesos.master.books import Agent, Executor, Task
+from tfmesos.master.core.books import Agent, Executor, Task
+from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.statuses import latest_status, task_status
+from tfmesos.master.core.subscriptions import Subscriptions, update_framework_message
+from tfmesos.master.core.updates import kill_message
 from tfmesos.master.ids import ExecutorId, FrameworkId
-from tfmesos.master.ledger import Ledger
-from tfmesos.master.statuses import latest_status, task_status
-from tfmesos.master.subscriptions import Subscriptions, update_framework_message
-from tfmesos.master.updates import kill_message
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.wire import internal_pb2, mesos_pb2
 from tfmesos.wire.text import TERMINAL_STATES

@@ -1,9 +1,9 @@
 """Running tasks: updates and acknowledgements, kills, reconciliation, messages between framework and executor."""
 
-from tfmesos.master.books import Agent, Framework, Task
+from tfmesos.master.core.books import Agent, Framework, Task
+from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.statuses import latest_status, made_status, partition_state
 from tfmesos.master.ids import AgentId, ExecutorId, FrameworkId, TaskId
-from tfmesos.master.ledger import Ledger
-from tfmesos.master.statuses import latest_status, made_status, partition_state
 from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 from tfmesos.wire.text import TERMINAL_STATES

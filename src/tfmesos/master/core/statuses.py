@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, TypeAlias
 
-from tfmesos.master.books import Framework, Task
+from tfmesos.master.core.books import Framework, Task
 from tfmesos.wire import mesos_pb2
 
 _PARTITION_AWARE = mesos_pb2.FrameworkInfo.Capability.PARTITION_AWARE

@@ -6,15 +6,15 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
-from tfmesos.master.books import Agent, Books, Framework, Task
-from tfmesos.master.endpoints import Endpoints
+from tfmesos.master.core.books import Agent, Books, Framework, Task
+from tfmesos.master.core.events import TornDown
+from tfmesos.master.core.offering import offer_message
 from tfmesos.master.engine import Engine
-from tfmesos.master.events import TornDown
+from tfmesos.master.http.endpoints import Endpoints
+from tfmesos.master.http.scheduler_api import method_refused, refused_head
+from tfmesos.master.http.state_json import offered_to, used_by
 from tfmesos.master.ids import FrameworkId
 from tfmesos.master.media import JSON, PROTOBUF, BadBody, chosen_media, read_call
-from tfmesos.master.offering import offer_message
-from tfmesos.master.scheduler_api import method_refused, refused_head
-from tfmesos.master.state_json import offered_to, used_by
 from tfmesos.transport import reply
 from tfmesos.wire import master_pb2, mesos_pb2
 from tfmesos.wire.json_codec import dumps, message_to_dict
