@@ -368,6 +368,14 @@ def test_a_new_subscription_asks_for_the_state_of_all_tasks() -> None:
     assert {task_id for task_id, _ in reconcile.tasks} == {task.task_id for task in tasks}
 
 
+def test_what_is_to_end_is_killed_again_under_a_new_subscription() -> None:
+    play = Play()
+    tasks = play.run()
+    play.tell(StopAsked(130, "interrupted", False))
+
+    assert set(killed(play.tell(Subscribed()))) == {task.task_id for task in tasks}
+
+
 def test_a_removed_framework_was_torn_down_by_the_operator() -> None:
     play = Play()
     play.run()

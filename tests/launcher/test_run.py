@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.launcher.conftest import Cluster, StartCluster, outcome_of
-from tfmesos.client import MasterClient
+from tfmesos.client import MasterClient, MasterUnreachable
 from tfmesos.discovery import build_detector
 from tfmesos.launcher import ExtraConfig, Job, JobFailed, JobSpecError, NeverFits, Stream, Volume
 from tfmesos.launcher.volumes import ContainerOptions
@@ -224,3 +224,24 @@ async def test_a_slow_reader_loses_nothing(cluster: Cluster) -> None:
     await finished
 
     assert cluster.written.output[Stream.STDOUT].count(b"\n") == 20000
+
+
+async def test_300_workers_each_know_all(start_cluster: StartCluster) -> None:
+    cluster = await start_cluster("cpus:16;mem:16384;ports:[24000-24999]")
+    job = Job("w" * 100, 300, cpus=0.01, mem=1, cmd="test ${#TF_CONFIG} -gt 5000")
+
+    outcome = await outcome_of(cluster.run(job, quiet=True))
+
+    assert outcome.exit_status == 0, outcome.text
+
+
+async def test_no_master_is_said_with_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfmesos.launcher.run.CONNECT_TIMEOUT_S", 0.2)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+
+        with pytest.raises(MasterUnreachable, match=address) as caught:
+            await Cluster(address, Path()).run(small("worker", 1, "true")).start()
+
+    assert caught.value.exit_status == 69

@@ -2,7 +2,16 @@
 
 import pytest
 
-from tfmesos.launcher import ExtraConfig, Job, JobSpecError, Volume, jobs_from
+from tfmesos.launcher import (
+    Containerizer,
+    ContainerOptions,
+    ExtraConfig,
+    Job,
+    JobSpecError,
+    RunOptions,
+    Volume,
+    jobs_from,
+)
 
 
 def test_a_job_has_the_defaults_of_tfmesos() -> None:
@@ -104,3 +113,27 @@ def test_an_extra_config_is_read_from_a_mapping() -> None:
 def test_an_extra_config_that_cannot_be_read_is_named(tmp_path: object) -> None:
     with pytest.raises(JobSpecError, match=r"cannot read the extra_config '/nowhere\.json'"):
         ExtraConfig.read("/nowhere.json")
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"framework_name": "a\x01b"}, "must be one line without control characters"),
+        ({"framework_name": ""}, "must be one line"),
+        ({"role": "a b"}, "'a b' cannot be a role"),
+        ({"role": "a//b"}, "cannot be a role"),
+        ({"role": "-a"}, "cannot be a role"),
+        ({"role": "\udcff"}, "the role .* is not UTF-8"),
+        ({"container": ContainerOptions(type=Containerizer.DOCKER)}, "the DOCKER containerizer needs an image"),
+        ({"container": ContainerOptions(image="a\nb")}, "the image .* must be one line"),
+        ({"time_limit_s": 0}, "the time limit is 0 s; it must be more than 0"),
+    ],
+)
+def test_options_that_mesos_would_refuse_are_refused(values: dict[str, object], text: str) -> None:
+    with pytest.raises(JobSpecError, match=text):
+        RunOptions(**{"jobs": (Job("worker", 1),), "framework_name": "x", **values})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("role", ["*", "ml", "a/b/c", "é"])
+def test_roles_of_mesos_are_accepted(role: str) -> None:
+    assert RunOptions(jobs=(Job("worker", 1),), framework_name="x", role=role).role == role

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import assert_never
 
-from tfmesos.client import CallRejected, ClientError, MasterClient, NotSubscribed, SchedulerClient
+from tfmesos.client import ClientError, MasterClient, SchedulerClient
 from tfmesos.launcher.blueprint import Blueprint
 from tfmesos.launcher.errors import JobSpecError
 from tfmesos.launcher.events import (
@@ -45,6 +45,7 @@ log = logging.getLogger(__name__)
 GRACE_S = 3.0
 """Between SIGTERM and SIGKILL, as Mesos' own default."""
 
+CALL_TIMEOUT_S = 5.0
 SURVEY_TIMEOUT_S = 5.0
 
 
@@ -86,10 +87,16 @@ class Errands:
         self._offered.add(agent_id)
 
     async def carry_out(self, action: Action) -> None:
-        """Do one thing. A call that the master refuses is logged: what follows from it shows in the tasks' states."""
+        """Do one thing. A call that does not reach the master, or is refused, is logged.
+
+        What follows from it shows in the tasks' states, and after a new subscription it is wanted anew.
+        """
+        # a launch ends with its subscription and never waits for the next
+        timeout_s = None if isinstance(action, Launch) else CALL_TIMEOUT_S
         try:
-            await self._carry_out(action)
-        except (NotSubscribed, CallRejected) as error:
+            async with asyncio.timeout(timeout_s):
+                await self._carry_out(action)
+        except (ClientError, TimeoutError) as error:
             log.warning("%s: %s", type(action).__name__, error)
 
     async def _carry_out(self, action: Action) -> None:
@@ -144,7 +151,7 @@ class Errands:
         filters = mesos_pb2.Filters(refuse_seconds=launch.refuse_s)
         try:
             await self._client.accept(map(_offer_id, launch.offer_ids), [operation], filters)
-        except (NotSubscribed, CallRejected) as error:
+        except ClientError as error:
             self._tell(LaunchFailed(tuple(task.task_id for task in launch.tasks), str(error)))
 
     async def _survey(self) -> None:

@@ -148,6 +148,8 @@ class Gang:
         placed = [member.task for member in self._members.live if member.task]
         if placed:
             self._do(Reconcile(tuple((task.task_id, task.placed.agent_id) for task in placed)))
+        if self.phase in (Phase.RETREATING, Phase.ENDING) and "stragglers" not in self._timers:
+            self._kill_live(None)
         if self.phase is Phase.PLACING:
             self._await_offers(now)
 

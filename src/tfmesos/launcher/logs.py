@@ -20,6 +20,9 @@ BUSY_LOOK_S = 0.25
 IDLE_LOOK_S = 1.0
 """A line is seen within IDLE_LOOK_S of its end in the sandbox; looks come closer while something is written."""
 
+CROWD = 100
+"""With more tasks than this looks become rarer in proportion, so that looking never costs more than it is worth."""
+
 LOOK_TIMEOUT_S = 10.0
 
 CHUNK = 64 * 1024
@@ -127,8 +130,12 @@ class LogFollower:
         except (ClientError, TransportError, TimeoutError, ValueError):
             return followed.directory
 
+    @property
+    def _crowd(self) -> float:
+        return max(1.0, len(self._followed) / CROWD)
+
     async def _copy(self, followed: _Followed) -> None:
-        delay, failures = FIRST_LOOK_S, 0
+        delay, failures = FIRST_LOOK_S * self._crowd, 0
         while True:
             was_ended = followed.ended.is_set()
             try:
@@ -140,7 +147,7 @@ class LogFollower:
             if was_ended and (not failures or failures >= GIVE_UP_AFTER):
                 break
             await _wait(followed.ended, delay, unless=was_ended)
-            delay = BUSY_LOOK_S if is_busy else min(IDLE_LOOK_S, delay * 2)
+            delay = BUSY_LOOK_S * self._crowd if is_busy else min(IDLE_LOOK_S * self._crowd, delay * 2)
         await self._end(followed, is_lost=bool(failures))
 
     async def _end(self, followed: _Followed, *, is_lost: bool) -> None:

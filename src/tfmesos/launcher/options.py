@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tfmesos.launcher.errors import JobSpecError
 from tfmesos.launcher.specification import Job, check_text
-from tfmesos.launcher.volumes import ContainerOptions
+from tfmesos.launcher.volumes import Containerizer, ContainerOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +73,31 @@ class RunOptions:
     embedded: bool = False
     local_worker: bool = False
     protocol: str = "grpc"
+
+    def __post_init__(self) -> None:
+        """Refuse what Mesos would. Raises JobSpecError."""
+        _check_line(self.framework_name, "the framework's name")
+        _check_role(self.role)
+        if self.user is not None:
+            _check_line(self.user, "the user")
+        if self.container.image is not None:
+            _check_line(self.container.image, "the image")
+        if self.container.type is Containerizer.DOCKER and self.container.image is None:
+            raise JobSpecError("the DOCKER containerizer needs an image")
+        if self.time_limit_s is not None and not self.time_limit_s > 0:
+            raise JobSpecError(f"the time limit is {self.time_limit_s} s; it must be more than 0")
+
+
+def _check_line(text: str, what: str) -> None:
+    check_text(text, what)
+    if not text or any(ord(char) < 32 or ord(char) == 127 for char in text):
+        raise JobSpecError(f"{what} {text!r} must be one line without control characters")
+
+
+def _check_role(role: str) -> None:
+    """Mesos 1.11: a path of components without white space, none of them special."""
+    check_text(role, "the role")
+    parts = role.split("/")
+    bad = any(part in ("", ".", "..", "*") or part.startswith("-") for part in parts)
+    if role != "*" and (bad or any(char in "\t\n\v\f\r \x7f" for char in role)):
+        raise JobSpecError(f"{role!r} cannot be a role: names joined by '/', without blanks, not starting with '-'")

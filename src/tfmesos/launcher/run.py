@@ -11,7 +11,7 @@ from tfmesos.errors import TfmesosError
 from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
 from tfmesos.launcher.blueprint import Blueprint
 from tfmesos.launcher.environment import build_environment
-from tfmesos.launcher.errands import GRACE_S, Errands
+from tfmesos.launcher.errands import CALL_TIMEOUT_S, GRACE_S, Errands
 from tfmesos.launcher.errors import JobFailed, JobSpecError, NeverFits
 from tfmesos.launcher.events import (
     ConnectionFailed,
@@ -316,6 +316,7 @@ def _usable(event: scheduler_pb2.Event) -> Iterator[Offer]:
 
 async def _acknowledge(client: SchedulerClient, status: mesos_pb2.TaskStatus) -> None:
     try:
-        await client.acknowledge(status)
-    except ClientError as error:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            await client.acknowledge(status)
+    except (ClientError, TimeoutError) as error:
         log.warning("%s: its state is not acknowledged: %s", status.task_id.value, error)
