@@ -462,3 +462,27 @@ def test_an_operation_that_is_not_part_of_this_master_is_refused_with_a_text() -
     status = event.update_operation_status.status
     assert status.state == mesos_pb2.OPERATION_ERROR
     assert status.message == "RESERVE is not supported by this master"
+
+
+def test_mesos_metrics_count_what_happened() -> None:
+    world = World()
+    framework, agent = running(world)
+    agent.update("t", framework.id, FINISHED)
+    framework.acknowledge(framework.take_statuses()[-1])
+    framework.call("REVIVE")
+    counts = world.core.books.counts
+    names = (
+        "messages_register_framework",
+        "messages_register_slave",
+        "messages_launch_tasks",
+        "messages_status_update",
+        "messages_status_update_acknowledgement",
+        "messages_revive_offers",
+        "valid_status_updates",
+        "tasks_finished",
+        "slave_registrations",
+    )
+    assert {name: counts[name] for name in names} == dict.fromkeys(names, 1) | {
+        "messages_status_update": 2,
+        "valid_status_updates": 2,
+    }

@@ -29,7 +29,6 @@ class Launches:
     def decline(self, framework: Framework, decline: scheduler_pb2.Call.Decline) -> None:
         """Give the offers back, hidden from the framework for a while; unknown ones are ignored."""
         known = [framework.offers[OfferId(one.value)] for one in decline.offer_ids if one.value in framework.offers]
-        self._books.counts["messages_decline_offers"] += 1
         self._ledger.withdraw_offers(dict.fromkeys(known), refuse_s=self.refuse_s(decline.filters))
 
     def accept(self, framework: Framework, accept: scheduler_pb2.Call.Accept) -> None:
@@ -120,6 +119,7 @@ class Launches:
     def _launch(self, framework: Framework, offer: Offer, operation: _Operation, rest: Resources) -> Resources:
         agent = self._books.agents[offer.agent_id]
         tasks = operation.launch.task_infos
+        self._books.counts["messages_launch_tasks"] += 1
         if error := _operation_error(operation):
             for task in tasks:
                 self._drop(framework, task, mesos_pb2.TASK_ERROR, _Reasons.REASON_TASK_INVALID, error)
@@ -150,7 +150,6 @@ class Launches:
             rest -= executor_resources
             self._ledger.add_executor(framework, agent, Executor(copy_of(info.executor), executor_resources))
         self._ledger.add_task(framework, agent, Task(task_message(info, framework), resources))
-        self._books.counts["messages_launch_tasks"] += 1
         self._ledger.send(agent, run_task_message(framework, agent, info, starts_executor))
         return rest
 

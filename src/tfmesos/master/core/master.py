@@ -1,7 +1,10 @@
 """The master as a pure core: an event and the time in, actions out."""
 
+from collections.abc import Mapping
 from random import Random
 from typing import assert_never
+
+from google.protobuf.message import Message
 
 from tfmesos.flags import format_duration
 from tfmesos.master.allocator import Allocator, AllocatorOptions, HierarchicalAllocator
@@ -121,7 +124,8 @@ class MasterCore:
                 assert_never(timer)
 
     def _obey(self, framework: Framework, call: scheduler_pb2.Call) -> None:
-        self.books.counts["calls"] += 1
+        if counted := _COUNTED_CALLS.get(call.type):
+            self.books.counts[counted] += 1
         match call.type:
             case _Call.ACKNOWLEDGE:
                 self._updates.acknowledge(framework, call.acknowledge)
@@ -152,6 +156,8 @@ class MasterCore:
 
     def _hear_agent(self, event: AgentSaid) -> None:
         message = event.message
+        if counted := _COUNTED_MESSAGES.get(type(message)):
+            self.books.counts[counted] += 1
         match message:
             case internal_pb2.RegisterSlaveMessage():
                 self._registrations.register(event.sender, message)
@@ -194,6 +200,31 @@ class MasterCore:
             case _:
                 assert_never(message)
 
+
+_COUNTED_CALLS: Mapping[int, str] = {
+    _Call.ACKNOWLEDGE: "messages_status_update_acknowledgement",
+    _Call.DECLINE: "messages_decline_offers",
+    _Call.KILL: "messages_kill_task",
+    _Call.MESSAGE: "messages_framework_to_executor",
+    _Call.RECONCILE: "messages_reconcile_tasks",
+    _Call.RECONCILE_OPERATIONS: "messages_reconcile_operations",
+    _Call.REQUEST: "messages_resource_request",
+    _Call.REVIVE: "messages_revive_offers",
+    _Call.SUPPRESS: "messages_suppress_offers",
+    _Call.TEARDOWN: "messages_unregister_framework",
+}
+"""Mesos' metrics for calls: they keep the names of the messages that the calls replaced."""
+
+_COUNTED_MESSAGES: Mapping[type[Message], str] = {
+    internal_pb2.AuthenticateMessage: "messages_authenticate",
+    internal_pb2.ExecutorToFrameworkMessage: "messages_executor_to_framework",
+    internal_pb2.ExitedExecutorMessage: "messages_exited_executor",
+    internal_pb2.RegisterSlaveMessage: "messages_register_slave",
+    internal_pb2.ReregisterSlaveMessage: "messages_reregister_slave",
+    internal_pb2.StatusUpdateMessage: "messages_status_update",
+    internal_pb2.UnregisterSlaveMessage: "messages_unregister_slave",
+    internal_pb2.UpdateSlaveMessage: "messages_update_slave",
+}
 
 _AgentMessage = (
     internal_pb2.StatusUpdateMessage

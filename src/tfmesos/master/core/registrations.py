@@ -32,7 +32,6 @@ class Registrations:
 
     def register(self, sender: Pid, message: internal_pb2.RegisterSlaveMessage) -> None:
         """A new agent; one that is registered already gets its answer again (Mesos 1.11)."""
-        self._books.counts["messages_register_slave"] += 1
         total = self._accepted_total(sender, message)
         if total is None:
             return
@@ -53,7 +52,6 @@ class Registrations:
 
     def reregister(self, sender: Pid, message: internal_pb2.ReregisterSlaveMessage) -> None:
         """An agent with an id: one of ours that was away, or one that knew another master."""
-        self._books.counts["messages_reregister_slave"] += 1
         total = self._accepted_total(sender, message)
         agent_id = AgentId(message.slave.id.value)
         if total is None or not agent_id:
@@ -73,7 +71,6 @@ class Registrations:
 
     def update(self, agent: Agent, message: internal_pb2.UpdateSlaveMessage) -> None:
         """An agent's resource version or what it can spare (oversubscription) changed."""
-        self._books.counts["messages_update_slave"] += 1
         if message.HasField("resource_version_uuid"):
             agent.resource_version = message.resource_version_uuid.value
         if not message.update_oversubscribed_resources:
@@ -87,7 +84,6 @@ class Registrations:
 
     def unregister(self, agent: Agent) -> None:
         """The agent leaves for good."""
-        self._books.counts["messages_unregister_slave"] += 1
         self._partings.remove(agent, "the agent unregistered", "unregistered")
 
     def pong(self, observer: int) -> None:

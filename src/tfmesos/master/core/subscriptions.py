@@ -39,6 +39,7 @@ class Subscriptions:
         """Bind the stream to a new or returning framework, or say why not and end the stream."""
         info = mesos_pb2.FrameworkInfo()
         info.CopyFrom(subscribe.framework_info)
+        self._books.counts[f"messages_{'re' if info.id.value else ''}register_framework"] += 1
         known = self._books.frameworks.get(FrameworkId(info.id.value))
         error = framework_error(info, subscribe.suppressed_roles, self._rules())
         if error is None and known is not None and known.info.principal != info.principal:

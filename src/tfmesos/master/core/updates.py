@@ -26,7 +26,6 @@ class Updates:
         """Forward a status and take note of it."""
         update = message.update
         framework = self._books.frameworks.get(FrameworkId(update.framework_id.value))
-        self._books.counts["messages_status_update"] += 1
         if framework is None:
             self._books.counts["invalid_status_updates"] += 1
             self._ledger.warn(f"ignored a status update of unknown framework {update.framework_id.value!r}")
@@ -47,7 +46,6 @@ class Updates:
     def executor_exited(self, agent: Agent, message: internal_pb2.ExitedExecutorMessage) -> None:
         """A custom executor ended: its resources are free, its framework is told."""
         framework = self._books.frameworks.get(FrameworkId(message.framework_id.value))
-        self._books.counts["messages_exited_executor"] += 1
         if framework is None:
             return
         executor_id = ExecutorId(message.executor_id.value)
@@ -63,6 +61,8 @@ class Updates:
     def executor_said(self, agent: Agent, message: internal_pb2.ExecutorToFrameworkMessage) -> None:
         """Pass a message of an executor on."""
         framework = self._books.frameworks.get(FrameworkId(message.framework_id.value))
+        verdict = "invalid" if framework is None else "valid"
+        self._books.counts[f"{verdict}_executor_to_framework_messages"] += 1
         if framework is None:
             return
         event = _Event(type=_Event.MESSAGE)
@@ -76,7 +76,6 @@ class Updates:
     def acknowledge(self, framework: Framework, acknowledge: scheduler_pb2.Call.Acknowledge) -> None:
         """Pass an acknowledgement on; the one of a task's end closes the task."""
         agent = self._books.agents.get(AgentId(acknowledge.agent_id.value))
-        self._books.counts["messages_status_update_acknowledgement"] += 1
         if agent is None or not agent.is_connected:
             self._books.counts["invalid_status_update_acknowledgements"] += 1
             return
@@ -97,7 +96,6 @@ class Updates:
     def kill(self, framework: Framework, kill: scheduler_pb2.Call.Kill) -> None:
         """Have a task killed, now or when its agent is back; an unknown one is reconciled."""
         task = framework.tasks.get(TaskId(kill.task_id.value))
-        self._books.counts["messages_kill_task"] += 1
         if task is None:
             wanted = scheduler_pb2.Call.Reconcile.Task()
             wanted.task_id.CopyFrom(kill.task_id)
@@ -118,7 +116,6 @@ class Updates:
 
     def reconcile(self, framework: Framework, reconcile: scheduler_pb2.Call.Reconcile) -> None:
         """Say the state of the tasks asked for, or of all."""
-        self._books.counts["messages_reconcile_tasks"] += 1
         if not reconcile.tasks:
             for task in framework.tasks.values():
                 self._tell_latest(framework, task)
@@ -128,7 +125,6 @@ class Updates:
     def forward(self, framework: Framework, message: scheduler_pb2.Call.Message) -> None:
         """Pass a message to an executor on, if its agent is there."""
         agent = self._books.agents.get(AgentId(message.agent_id.value))
-        self._books.counts["messages_framework_to_executor"] += 1
         if agent is None or not agent.is_connected:
             self._books.counts["invalid_framework_to_executor_messages"] += 1
             return
