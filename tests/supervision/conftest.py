@@ -21,9 +21,13 @@ class Tree:
     """Processes held by their pidfds, so that a pid used again is never taken for one of them."""
 
     pidfds: dict[int, int] = field(default_factory=dict)
+    others: frozenset[int] = frozenset()
+    """Children that were there before: servers that several tests share."""
 
     def add_below(self, root: int) -> "Tree":
         for pid in children_of(root):
+            if pid in self.others:
+                continue
             if pid not in self.pidfds:
                 try:
                     self.pidfds[pid] = os.pidfd_open(pid)
@@ -48,9 +52,15 @@ class Tree:
             os.close(pidfd)
 
 
+@pytest.fixture(autouse=True)
+def others() -> frozenset[int]:
+    """Taken before any other fixture of a test starts something."""
+    return frozenset(children_of(os.getpid()))
+
+
 @pytest.fixture
-def tree() -> Iterator[Tree]:
-    tree = Tree()
+def tree(others: frozenset[int]) -> Iterator[Tree]:
+    tree = Tree(others=others)
     yield tree
     tree.close()
 
