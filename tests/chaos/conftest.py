@@ -17,6 +17,15 @@ from tests.chaos.traces import Traces, processes_with
 
 StartRun = Callable[..., "Run"]
 
+TREE = """
+trap '' TERM
+(setsid sh -c 'trap "" TERM; sleep 1000 & exec sleep 1000' &)
+setsid sleep 1000 &
+echo task is ready
+"""
+"""Deaf to SIGTERM, with a daemon and a child in another session: it takes SIGKILL, and finding them."""
+TASKS = 3
+
 
 def new_mark() -> str:
     """NAME=VALUE."""
@@ -94,10 +103,16 @@ def start_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartRun]:
 
     def start(program: str, *arguments: str, mark: str | None = None) -> Run:
         directory = tmp_path_factory.mktemp("chaos")
-        run = Run([sys.executable, "-m", f"tfmesos.cli.{program}", *arguments], directory, mark or new_mark())
+        argv = [sys.executable, *(["-c"] if program == "-c" else ["-m", f"tfmesos.cli.{program}"]), *arguments]
+        run = Run(argv, directory, mark or new_mark())
         runs.append(run)
         return run
 
     yield start
     for run in runs:
         run.close()
+
+
+def start_job(start_run: StartRun, seconds: int) -> Run:
+    script = f"{TREE}sleep {seconds}"
+    return start_run("tfrun", "-w", "2", "-s", "1", "--worker-logs", "*", "--", "sh", "-c", script)

@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from tests.chaos.conftest import StartRun
-from tests.chaos.test_embedded import TASKS, start_job
+from tests.chaos.conftest import TASKS, StartRun, start_job
 
 GRACE_S = 3.0
 """Of a task that does not ask for another (Mesos 1.11)."""

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.conftest import Run, StartRun, new_mark
-from tests.chaos.test_embedded import TASKS, TREE
+from tests.chaos.conftest import TASKS, TREE, Run, StartRun, new_mark
 from tests.chaos.traces import name_of, processes_with, wait_for_process
 
 

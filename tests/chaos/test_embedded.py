@@ -9,17 +9,8 @@ import time
 
 import pytest
 
-from tests.chaos.conftest import Run, StartRun
+from tests.chaos.conftest import TASKS, TREE, Run, StartRun, start_job
 from tests.chaos.traces import wait_for_process
-
-TREE = """
-trap '' TERM
-(setsid sh -c 'trap "" TERM; sleep 1000 & exec sleep 1000' &)
-setsid sleep 1000 &
-echo task is ready
-"""
-"""Deaf to SIGTERM, with a daemon and a child in another session: it takes SIGKILL, and finding them."""
-TASKS = 3
 
 PARTS = {
     "launcher": "tfmesos.cli.tfrun",
@@ -27,11 +18,6 @@ PARTS = {
     "fork server": "tfmesos-forks",
     "supervisor": "tfmesos-superv",
 }
-
-
-def start_job(start_run: StartRun, seconds: int) -> Run:
-    script = f"{TREE}sleep {seconds}"
-    return start_run("tfrun", "-w", "2", "-s", "1", "--worker-logs", "*", "--", "sh", "-c", script)
 
 
 def find(run: Run, part: str) -> int:
