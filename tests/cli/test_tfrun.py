@@ -313,9 +313,9 @@ def test_a_reader_that_goes_away_ends_the_job_quietly(workplace: Workplace) -> N
 
 
 def test_a_closed_standard_output_is_no_error(workplace: Workplace) -> None:
-    command = shlex.join([*TFRUN, "-w", "1", "--", "true"])
+    command = shlex.join([*TFRUN, "-w", "1", "--", "sh", "-c", "for n in 1 2 3 4 5; do echo line; sleep 0.1; done"])
 
-    assert workplace.run("sh", "-c", f"{command} >&- 2>&-").status == 0
+    assert workplace.run("sh", "-c", f"{command} <&- >&- 2>&-").status == 0
 
 
 def test_a_time_limit_ends_the_job(workplace: Workplace) -> None:

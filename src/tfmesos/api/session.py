@@ -12,6 +12,7 @@ from tfmesos.api.hosted import HostedRun
 from tfmesos.api.loop_thread import LoopThread
 from tfmesos.api.master import find_master
 from tfmesos.api.output import PythonStreams
+from tfmesos.errors import TfmesosError
 from tfmesos.launcher import JobFailed, Outcome, TaskView
 
 __all__ = ["Cluster", "cluster"]
@@ -27,6 +28,7 @@ class Cluster:
         self._hosted = hosted
         self._pid = os.getpid()
         self._outcome: Outcome | None = None
+        self._error: Exception | None = None
         self._ended = threading.Event()
         self._is_listening = False
 
@@ -75,16 +77,21 @@ class Cluster:
     async def _follow(self) -> None:
         try:
             self._outcome = await self._hosted.wait_finished()
-        except JobFailed as error:
-            self._outcome = Outcome(exit_status=error.exit_status, text=str(error), failure=error.failure)
+        except Exception as error:
+            self._error = error
         finally:
             self._ended.set()
 
-    def _failure(self) -> JobFailed | None:
-        outcome = self._outcome
-        if outcome is None or outcome.exit_status == 0:
-            return None
-        return JobFailed(outcome.text, exit_status=outcome.exit_status, failure=outcome.failure)
+    def _failure(self) -> Exception | None:
+        """A new one each time: a raised exception collects tracebacks."""
+        outcome, error = self._outcome, self._error
+        if isinstance(error, JobFailed):
+            return JobFailed(str(error), exit_status=error.exit_status, failure=error.failure)
+        if isinstance(error, TfmesosError):
+            return JobFailed(str(error), exit_status=error.exit_status)
+        if outcome is not None and outcome.exit_status:
+            return JobFailed(outcome.text, exit_status=outcome.exit_status, failure=outcome.failure)
+        return error
 
     def _check(self) -> None:
         failure = self._failure()

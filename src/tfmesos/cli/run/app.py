@@ -19,6 +19,7 @@ _NAME_LENGTH = 100
 
 def run(options: TfrunOptions) -> int:
     """Run the job; its exit status. Raises TfmesosError when it was not even started."""
+    _open_standard_descriptors()
     level = logging.INFO if options.verbose else logging.ERROR
     logging.basicConfig(level=level, format="tfrun: %(message)s")
     return asyncio.run(_run(build_options(options), find_master(options.master, os.environ)))
@@ -117,6 +118,15 @@ class _Ending:
             os._exit(status)
         stop = asyncio.create_task(self._hosted.stop(exit_status=status, text=text, at_once=self._count > 1))
         self._stops.add(stop)
+
+
+def _open_standard_descriptors() -> None:
+    """A descriptor that the user has closed (`>&-`) must not become a socket's, or logs would be written into it."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor: this one
 
 
 def _jobs(options: TfrunOptions) -> tuple[Job, ...]:

@@ -43,7 +43,7 @@ def _add() -> int:
         [Job("ps", 2, mem=512), Job("worker", 2, mem=512)], master=LOCAL, name="[tfmesos] self-test", quiet=True
     ) as c:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         import tensorflow.compat.v1 as tf
 
         with tf.Graph().as_default():
