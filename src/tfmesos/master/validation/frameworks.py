@@ -1,5 +1,6 @@
 """FrameworkInfo: the rules for subscribing and for updates."""
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import isfinite
@@ -66,7 +67,7 @@ def _roles_error(info: mesos_pb2.FrameworkInfo) -> str | None:
         return f"'FrameworkInfo.role' is not a valid role: {wrong}" if wrong else None
     if info.HasField("role"):
         return "'FrameworkInfo.role' must not be set when the framework is MULTI_ROLE capable"
-    twice = sorted({role for role in info.roles if list(info.roles).count(role) > 1})
+    twice = sorted(role for role, count in Counter(info.roles).items() if count > 1)
     if twice:
         return f"'FrameworkInfo.roles' contains duplicate items: {{ {', '.join(twice)} }}"
     wrong = next(filter(None, map(role_error, info.roles)), None)
@@ -92,7 +93,7 @@ def _whitelist_error(info: mesos_pb2.FrameworkInfo, whitelist: tuple[str, ...] |
 
 
 def _suppressed_error(info: mesos_pb2.FrameworkInfo, suppressed: Collection[str]) -> str | None:
-    roles = framework_roles(info)
+    roles = set(framework_roles(info))
     wrong = next((role for role in suppressed if role not in roles), None)
     return f"Suppressed role '{wrong}' is not contained in the list of roles" if wrong is not None else None
 
