@@ -12,6 +12,7 @@ from tests.launcher.conftest import Cluster, StartCluster, outcome_of
 from tfmesos.client import MasterClient, MasterUnreachable
 from tfmesos.discovery import build_detector
 from tfmesos.launcher import ExtraConfig, Job, JobFailed, JobSpecError, NeverFits, Stream, Volume
+from tfmesos.launcher.gang import Gang
 from tfmesos.launcher.volumes import ContainerOptions
 
 PYTHON = sys.executable
@@ -224,6 +225,24 @@ async def test_a_slow_reader_loses_nothing(cluster: Cluster) -> None:
     await finished
 
     assert cluster.written.output[Stream.STDOUT].count(b"\n") == 20000
+
+
+async def test_a_fault_of_our_own_ends_the_job_and_leaves_nothing(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(Gang, "_offers_arrived", fail)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await asyncio.wait_for(cluster.run(small("worker", 1, "true")).start(), 5)
+
+    assert caught.group_contains(RuntimeError, match="a fault")
+    leader = await build_detector(cluster.address).detect(None)
+    async with MasterClient(leader.address) as master, asyncio.timeout(5):
+        while (await master.get_json("/frameworks"))["frameworks"]:  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.02)
 
 
 async def test_300_workers_each_know_all(start_cluster: StartCluster) -> None:

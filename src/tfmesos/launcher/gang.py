@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import assert_never
 
-from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
+from tfmesos.launcher.addresses import ClusterAddresses
 from tfmesos.launcher.events import (
     Action,
     AllRun,
@@ -40,7 +40,7 @@ from tfmesos.launcher.gang_options import GangOptions
 from tfmesos.launcher.members import BEGUN, UNREACHABLE_WAIT_S, Member, Members, is_terminal
 from tfmesos.launcher.phases import Phase, PhaseKeeper
 from tfmesos.launcher.placement import Offer, Placed, TaskKey, build_wishes
-from tfmesos.launcher.placing import Placing, refuse
+from tfmesos.launcher.placing import Placing, new_task, refuse
 from tfmesos.launcher.retries import may_retry
 from tfmesos.launcher.statuses import FINISHED, UNREACHABLE, Status, exit_status, removal_text
 from tfmesos.launcher.success import has_succeeded, stragglers
@@ -173,7 +173,7 @@ class Gang:
         attempt = self._members.start_attempt()
         self._timers.pop("explain", None)
         self._phases.enter(Phase.STARTING, f"attempt {attempt}")
-        tasks = [_new_task(one, attempt) for one in placed]
+        tasks = [new_task(one, attempt) for one in placed]
         self._everyone = self._addresses(tasks)
         for task in tasks:
             self._members.launched(task, now)
@@ -396,12 +396,3 @@ class Gang:
 
     def _do(self, action: Action) -> None:
         self._actions.append(action)
-
-
-def _new_task(placed: Placed, attempt: int) -> NewTask:
-    key = placed.key
-    return NewTask(
-        task_id=f"{key.job}-{key.index}.{attempt}",
-        placed=placed,
-        address=TaskAddress(job=key.job, index=key.index, host=placed.host, port=placed.port),
-    )

@@ -12,6 +12,7 @@ from tfmesos.supervision import Foreground, SupervisionError, Termination
 from tfmesos.transport import Address, TcpAddress
 
 LOCAL_TASK = TaskKey("worker", 0)
+LAST_GRACE_S = 1.0
 
 
 class LocalTask:
@@ -30,7 +31,7 @@ class LocalTask:
         self._grace_s: float | None = None
 
     async def run(self, program: Program, inherited: Mapping[bytes, bytes], directory: str) -> tuple[int, str]:
-        """Run it; returns its exit status and how it ended."""
+        """Run it; returns its exit status and how it ended. Cancelled, it is killed and its end awaited."""
         environment = {os.fsdecode(name): os.fsdecode(value) for name, value in inherited.items()}
         environment.update(program.environment)
         try:
@@ -39,7 +40,12 @@ class LocalTask:
             return 1, str(error)
         if self._grace_s is not None:
             self._process.kill(self._grace_s)
-        return _told(await self._process.wait())
+        try:
+            return _told(await self._process.wait())
+        except asyncio.CancelledError:
+            self._process.kill(LAST_GRACE_S)
+            await self._process.wait()
+            raise
 
     def kill(self, grace_s: float) -> None:
         """End it, now or as soon as it has started."""

@@ -1,14 +1,11 @@
 """The tasks of a gang's present attempt, and who is one no longer. Pure."""
 
 from dataclasses import dataclass, field
-from typing import NewType
 
 from tfmesos.launcher.events import NewTask
 from tfmesos.launcher.placement import TaskKey
 from tfmesos.launcher.statuses import FINISHED, TERMINAL, UNREACHABLE
 from tfmesos.launcher.tasks import TaskView
-
-TaskID = NewType("TaskID", str)
 
 WAITING = "TASK_STAGING"
 BEGUN = frozenset({"TASK_STARTING", "TASK_RUNNING", FINISHED, "TASK_FAILED"})

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from tfmesos.launcher.addresses import ClusterAddresses
+from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
 from tfmesos.launcher.events import Action, Decline, Launch, NewTask, Suppress
 from tfmesos.launcher.offerbook import OfferBook
 from tfmesos.launcher.placement import Offer, Placed, Wish, place
@@ -87,3 +87,13 @@ class Placing:
 def refuse(offers: Sequence[Offer]) -> Decline:
     """Offers that nobody waits for."""
     return Decline(tuple(offer.id for offer in offers), LONG_REFUSAL_S)
+
+
+def new_task(placed: Placed, attempt: int) -> NewTask:
+    """A task with an id that no other attempt has: Mesos takes an id for another task only once the first is gone."""
+    key = placed.key
+    return NewTask(
+        task_id=f"{key.job}-{key.index}.{attempt}",
+        placed=placed,
+        address=TaskAddress(job=key.job, index=key.index, host=placed.host, port=placed.port),
+    )

@@ -189,11 +189,13 @@ class JobRun:
                     all_run=self._all_run,
                 )
                 listener = group.create_task(self._listen(self._client, errands))
-                ending = await self._drive(self._gang, self._client, errands)
-                self._outcome = await self._conclude(ending, self._client, logs)
-                listener.cancel()
-                errands.close()
-                await logs.close()
+                try:
+                    ending = await self._drive(self._gang, self._client, errands)
+                    self._outcome = await self._conclude(ending, self._client, logs)
+                finally:
+                    listener.cancel()
+                    errands.close()
+                    await logs.close()
         finally:
             if local is not None:
                 local.close()
