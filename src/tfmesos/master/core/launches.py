@@ -56,9 +56,11 @@ class Launches:
     def _offers_error(self, framework: Framework, ids: list[OfferId]) -> str | None:
         if not ids:
             return "No offers specified"
-        twice = next((offer_id for number, offer_id in enumerate(ids) if offer_id in ids[:number]), None)
-        if twice is not None:
-            return f"Duplicate offer {twice} in offer list"
+        seen: set[OfferId] = set()
+        for offer_id in ids:
+            if offer_id in seen:
+                return f"Duplicate offer {offer_id} in offer list"
+            seen.add(offer_id)
         gone = next((offer_id for offer_id in ids if offer_id not in self._books.offers), None)
         if gone is not None:
             return f"Offer {gone} is no longer valid"
