@@ -1,7 +1,7 @@
 """The root of all errors of this project.
 
-    TfmesosError                    every error that a user can cause or meet; its text says what to do next
-      …                             each room draws its own small tree in its own errors.py
+TfmesosError                    every error that a user can cause or meet; its text says what to do next
+  …                             each room draws its own small tree in its own errors.py
 """
 
 

@@ -1,4 +1,4 @@
-"""kill -9 of each part of a job on the embedded cluster, alone: within 10 s nothing is left of it (design.md §6)."""
+"""kill -9 of each part of a job on the embedded cluster, alone: within 10 s nothing is left of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sandboxes seen from outside: virtual paths, listings, pieces of files (spec/executor-and-agent-api.md §7).
+"""Sandboxes seen from outside: virtual paths, listings, pieces of files (Mesos 1.11).
 
 A virtual path begins with what is attached to a container's sandbox:
 

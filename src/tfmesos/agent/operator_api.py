@@ -1,4 +1,4 @@
-"""The v1 operator API of the agent: `POST /api/v1` (spec/operator-api.md §5, executor-and-agent-api.md §9)."""
+"""The v1 operator API of the agent: `POST /api/v1` (Mesos 1.11)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Is this agent registered, and where: the pure core of its membership.
 
-Mesos 1.11 (spec/libprocess.md §3.1–3.3). The agent looks for a master, waits a random time, links to it, and sends its
+Mesos 1.11. The agent looks for a master, waits a random time, links to it, and sends its
 registration again and again (a random part of a doubling back-off) until the master answers; then it lives by pings: a
 ping that says `connected=false`, or none for the master's total ping time-out, makes it look for the master anew.
 

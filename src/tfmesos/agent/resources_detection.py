@@ -1,4 +1,4 @@
-"""What this machine offers (Mesos 1.11: spec/executor-and-agent-api.md §11)."""
+"""What this machine offers (Mesos 1.11)."""
 
 from __future__ import annotations
 

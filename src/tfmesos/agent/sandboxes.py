@@ -1,4 +1,4 @@
-"""Where tasks live on disk (Mesos 1.11: spec/executor-and-agent-api.md §6).
+"""Where tasks live on disk (Mesos 1.11).
 
 <work_dir>/
   agent.lock                                  held by the running agent

@@ -1,4 +1,4 @@
-"""What the agent tells of itself and its tasks: `/state` (spec/executor-and-agent-api.md §8.1) and its metrics."""
+"""What the agent tells of itself and its tasks: `/state` (Mesos 1.11) and its metrics."""
 
 from __future__ import annotations
 

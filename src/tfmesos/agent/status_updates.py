@@ -1,6 +1,6 @@
 """Which status updates are on their way to the master: the pure core.
 
-Mesos 1.11 (spec/libprocess.md §3.6): per task one stream in order; at most one update of a stream is outstanding; it is
+Mesos 1.11: per task one stream in order; at most one update of a stream is outstanding; it is
 sent again after 10 s, 20 s, … 10 min until acknowledged; nothing is sent while the agent is not registered; the
 acknowledgement of a terminal update ends the stream. `latest_state` tells the master what has become of the task.
 

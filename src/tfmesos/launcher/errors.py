@@ -2,7 +2,7 @@
 
 TfmesosError
   JobSpecError       a job, volume, variable or option that cannot be (exit status 2)
-  JobFailed          a job that ran, or tried to, and did not succeed (exit status of design.md §6)
+  JobFailed          a job that ran, or tried to, and did not succeed (exit statuses: docs/user.md)
     NeverFits        what was asked can never be offered (69)
 """
 

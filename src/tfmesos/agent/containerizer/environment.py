@@ -1,4 +1,4 @@
-"""The environment of a command task (Mesos 1.11: spec/executor-and-agent-api.md §2); later entries win.
+"""The environment of a command task (Mesos 1.11); later entries win.
 
 The agent's own environment is never passed on.
 """
