@@ -114,6 +114,7 @@ def test_variables_satisfy_required_flags_and_aliases() -> None:
             ["--level=DEBUG"],
             "Failed to load value 'DEBUG': 'DEBUG' is not INFO or WARNING",
         ),
+        (["--hostname=a\udcff"], "Failed to load flag 'hostname': Failed to load value 'a\udcff': not UTF-8"),
         (["--hostname=file:///no/such"], "Error reading file '/no/such': No such file or directory"),
     ],
 )

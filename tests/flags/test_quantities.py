@@ -43,6 +43,12 @@ def test_fractions_are_allowed_in_durations() -> None:
     assert parse_duration("0.5secs") == parse_duration(".5secs") == parse_duration("500ms") == 0.5
 
 
+@pytest.mark.parametrize("text", ["1e400secs", "15251weeks", "9e300ns"])
+def test_a_duration_that_mesos_cannot_say_is_refused(text: str) -> None:
+    with pytest.raises(FlagError, match="is out of range"):
+        parse_duration(text)
+
+
 @pytest.mark.parametrize("text", ["", "5", "secs", "1sec", "5 secs", "-1secs", "1SECS", "1e", "x", "1secs1", "."])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(FlagError, match="duration"):

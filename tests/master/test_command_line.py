@@ -39,6 +39,7 @@ def test_help_loads_no_server() -> None:
         (["--registry=in_memory", "--port=70000"], "--port=70000: a port is between 0 and 65535"),
         (["--registry=in_memory", "--agent_ping_timeout=1ms"], "Must be between 1secs and 15mins"),
         (["--registry=in_memory", "--agent_reregister_timeout=1mins"], "Must be at least 10mins"),
+        (["--registry=in_memory", "--allocation_interval=0secs"], "Must be at least 1ms"),
         (["--registry=in_memory", "--max_agent_ping_timeouts=0"], "Must be at least 1"),
         (["--registry=in_memory", "--weights=a"], "Invalid weight: 'a'"),
         (["--registry=in_memory", "--weights=a=0"], "Weights must be positive"),

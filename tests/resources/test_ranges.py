@@ -1,5 +1,7 @@
 """Ranges behave like sets of integers."""
 
+import sys
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,3 +41,7 @@ def test_they_print_as_mesos_prints_them() -> None:
     assert str(Ranges([(5, 5), (1, 2), (3, 3)])) == "[1-3, 5-5]"
     assert str(Ranges()) == "[]"
     assert "1" not in Ranges([(1, 1)])
+
+
+def test_more_values_than_len_can_say_are_no_error() -> None:
+    assert len(Ranges([(0, (1 << 64) - 1)])) == sys.maxsize

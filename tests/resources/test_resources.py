@@ -230,6 +230,8 @@ reservation = mesos_pb2.Resource.ReservationInfo
         (messages(scalar={"value": -1.0}), "Resource 'cpus:-1' is invalid: Invalid scalar resource: value <= 0"),
         (messages(ranges={"range": []}), "Resource 'cpus:1' is invalid: Invalid scalar resource"),
         (messages(scalar={"value": float("nan")}), "is invalid: Invalid scalar resource: value is not finite"),
+        (messages(scalar={"value": 1e308}), "is invalid: Invalid scalar resource: value is too large"),
+        (messages(scalar={"value": 9.3e15}), "is invalid: Invalid scalar resource: value is too large"),
         (messages(disk={}), "DiskInfo should not be set for cpus resource"),
         (messages(shared={}), "Resource cpus cannot be shared"),
         (messages(reservation={}), 'role "*" cannot be dynamically reserved'),

@@ -90,9 +90,16 @@ def _resolve(by_name: Mapping[str, Flag], name: str, text: str | None) -> tuple[
 
 def _value(flag: Flag, text: str) -> Any:
     try:
+        if not _is_utf8(text):  # it could be told to nobody: messages carry UTF-8 only
+            raise FlagError("not UTF-8")
         return flag.parse(_fetch(flag, text))
     except (FlagError, ValueError) as error:
         raise FlagError(f"Failed to load flag '{flag.name}': Failed to load value '{text}': {error}") from error
+
+
+def _is_utf8(text: str) -> bool:
+    """Python keeps other bytes of a command line or of a variable as lone surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _fetch(flag: Flag, text: str) -> str:

@@ -14,6 +14,8 @@ _NANOSECONDS = {
     "days": 86_400_000_000_000,
     "weeks": 604_800_000_000_000,
 }
+_NANOSECONDS_END = 2.0**63
+"""Mesos 1.11: a Duration is an int64 of nanoseconds."""
 _BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _NUMBER_AND_UNIT = re.compile(r"(?P<number>[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?)(?P<unit>[A-Za-z]*)")
 
@@ -24,7 +26,10 @@ def parse_duration(text: str) -> float:
     scale = _NANOSECONDS.get(unit)
     if scale is None:
         raise FlagError(f"Unknown duration unit '{unit}' in '{text}' (allowed: {' '.join(_NANOSECONDS)})")
-    return round(float(number) * scale) / 1e9
+    nanoseconds = float(number) * scale
+    if nanoseconds >= _NANOSECONDS_END:
+        raise FlagError(f"Duration '{text}' is out of range: at most about 15250weeks")
+    return round(nanoseconds) / 1e9
 
 
 def format_duration(seconds: float) -> str:

@@ -10,6 +10,8 @@ _REGISTRIES = {"replicated_log": "replicated_log", "log_storage": "replicated_lo
 _SORTERS = ("drf", "random")
 _LEVELS = ("INFO", "WARNING", "ERROR")
 _MINUTE_S = 60.0
+_MIN_ALLOCATION_INTERVAL_S = 0.001
+"""Less would leave the master no time for anything else."""
 _MAX_PORT = 65535
 
 
@@ -180,6 +182,11 @@ class MasterFlags:
 
     def _wrong_numbers(self) -> Iterable[tuple[bool, str]]:
         yield not 0 <= self.port <= _MAX_PORT, f"--port={self.port}: a port is between 0 and {_MAX_PORT}"
+        yield (
+            self.allocation_interval < _MIN_ALLOCATION_INTERVAL_S,
+            f"Invalid value '{format_duration(self.allocation_interval)}' for --allocation_interval: "
+            f"Must be at least {format_duration(_MIN_ALLOCATION_INTERVAL_S)}",
+        )
         yield (
             not 1 <= self.agent_ping_timeout <= 15 * _MINUTE_S,
             f"Invalid value '{format_duration(self.agent_ping_timeout)}' for --agent_ping_timeout. "

@@ -21,6 +21,8 @@ from tfmesos.resources._ranges import Ranges
 from tfmesos.resources.errors import ResourcesError
 from tfmesos.wire import mesos_pb2
 
+_FIXED_POINT_END = 2.0**63
+
 
 def validate(resource: mesos_pb2.Resource) -> str | None:
     """Why Mesos calls this resource malformed (without `Resource '…' is invalid: ` in front); None if it is fine."""
@@ -66,6 +68,11 @@ def thousandths(value: float) -> int:
     return round(value * 1000)
 
 
+def is_representable(value: float) -> bool:
+    """Whether Mesos' fixed point can say it (Mesos 1.11: thousandths in an int64; NaN and infinities cannot be)."""
+    return abs(value) * 1000 < _FIXED_POINT_END
+
+
 def resource_text(resource: mesos_pb2.Resource) -> str:
     """A message as Mesos prints it, malformed or not: `cpus:-1`, `ports:[5-1]`."""
     return f"{key_text(_key_of(resource))}:{_value_text(resource)}"
@@ -74,7 +81,7 @@ def resource_text(resource: mesos_pb2.Resource) -> str:
 def _value_text(resource: mesos_pb2.Resource) -> str:
     if resource.type == SCALAR:
         value = resource.scalar.value
-        return thousandths_text(thousandths(value)) if math.isfinite(value) else str(value)
+        return thousandths_text(thousandths(value)) if is_representable(value) else str(value)
     if resource.type == RANGES:
         return "[" + ", ".join(f"{pair.begin}-{pair.end}" for pair in resource.ranges.range) + "]"
     return "{" + ", ".join(sorted(resource.set.item)) + "}" if resource.type == SET else ""
@@ -163,6 +170,8 @@ def _validate_scalar(resource: mesos_pb2.Resource) -> str | None:
     value = resource.scalar.value
     if not math.isfinite(value):
         return "Invalid scalar resource: value is not finite"
+    if not is_representable(value):
+        return "Invalid scalar resource: value is too large"
     return "Invalid scalar resource: value <= 0" if value < 0 else None
 
 

@@ -1,5 +1,6 @@
 """A set of integers kept as merged inclusive ranges: ports."""
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
@@ -38,8 +39,8 @@ class Ranges:
         return index >= 0 and end <= self.pairs[index][1]
 
     def __len__(self) -> int:
-        """Number of values."""
-        return sum(end - begin + 1 for begin, end in self.pairs)
+        """Number of values; as many as `len` can say if there are more."""
+        return min(sum(end - begin + 1 for begin, end in self.pairs), sys.maxsize)
 
     def __bool__(self) -> bool:
         """Whether there is a value."""

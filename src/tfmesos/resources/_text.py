@@ -1,18 +1,19 @@
 """The text grammar of `--resources` and `--attributes` (spec: executor-and-agent-api.md §11)."""
 
 import json
-import math
 import re
 from typing import Any
 
 from tfmesos.resources._entry import DYNAMIC, RANGES, SCALAR, SET, STATIC, Amount, Entry, Key, Reservation, key_text
-from tfmesos.resources._formats import entry_of, thousandths
+from tfmesos.resources._formats import entry_of, is_representable, thousandths
 from tfmesos.resources._ranges import Ranges
 from tfmesos.resources.errors import ResourcesError
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.json_codec import JsonError, message_from_json
 
 _BRACKETS = ("{}", "[]", "()")
+_NUMBER_LENGTH = 64
+"""Digits, leading zeros included, that are looked at: Python refuses to read thousands."""
 
 
 def parse_entries(text: str, default_role: str) -> list[Entry]:
@@ -95,7 +96,7 @@ def _amount(name: str, text: str) -> tuple[int, Amount]:
     if isinstance(value, str):
         raise ResourcesError(f"Bad type for resource {name} value {text} type TEXT")
     if isinstance(value, float):
-        if not math.isfinite(value) or value < 0:
+        if not is_representable(value) or value < 0:
             raise ResourcesError(f"Failed to parse resource {name} value {text} error Invalid scalar value")
         return SCALAR, thousandths(value)
     return (RANGES, value) if isinstance(value, Ranges) else (SET, value)
@@ -137,6 +138,8 @@ def _ranges(text: str) -> Ranges:
     for number in numbers:
         if not (number.isascii() and number.isdigit()):
             raise ResourcesError(f"Expecting non-negative integers in '{number}'")
+        if len(number) > _NUMBER_LENGTH or int(number) >= 1 << 64:
+            raise ResourcesError(f"Number out of range in '{number:.40}'")
     pairs = list(zip(map(int, numbers[::2]), map(int, numbers[1::2]), strict=True))
     for begin, end in pairs:
         if begin > end:
