@@ -24,17 +24,22 @@ from hypothesis.stateful import (
 
 from tests.launcher.builders import offer, only, status
 from tfmesos.launcher import Job
+from tfmesos.launcher.addresses import TaskAddress
 from tfmesos.launcher.events import (
     Action,
     Decline,
     Event,
     Finish,
     Kill,
+    KillLocal,
     Launch,
     LaunchFailed,
+    LocalEnded,
+    MasterRefused,
     NewTask,
     OfferRescinded,
     OffersArrived,
+    StartLocal,
     StatusArrived,
     StopAsked,
     Subscribed,
@@ -58,11 +63,12 @@ class GangMachine(RuleBasedStateMachine):
     """Plays the master to a gang."""
 
     kind: type[Gang] = Gang
+    local: TaskAddress | None = None
 
     @initialize(seed=st.integers(0, 3))
     def begin(self, seed: int) -> None:
         self.now = 0.0
-        self.gang = self.kind(GangOptions(jobs=JOBS), Random(seed), self.now)
+        self.gang = self.kind(GangOptions(jobs=JOBS, local_address=self.local), Random(seed), self.now)
         self.number = 0
         self.offered: dict[str, Offer] = {}
         self.launched: dict[str, NewTask] = {}
@@ -70,6 +76,7 @@ class GangMachine(RuleBasedStateMachine):
         self.killed: set[str] = set()
         self.launches = 0
         self.is_over = False
+        self.local_runs = False
         self.tell(Subscribed())
 
     def tell(self, event: Event) -> None:
@@ -84,12 +91,16 @@ class GangMachine(RuleBasedStateMachine):
         if launches:
             self.launches += 1
             assert self.launches <= ATTEMPTS, "BOUNDED"
-            assert sum(len(launch.tasks) for launch in launches) == 3, "WHOLE"
+            assert sum(len(launch.tasks) for launch in launches) == (2 if self.local else 3), "WHOLE"
         for launch in launches:
             self.note_launch(launch)
         for decline in only(actions, Decline):
             self.answer(decline.offer_ids)
         self.killed |= {kill.task_id for kill in only(actions, Kill)}
+        if only(actions, StartLocal):
+            assert not self.local_runs, "WHOLE"
+            self.local_runs = True
+        assert self.local or not only(actions, KillLocal)
         if only(actions, Finish):
             assert not self.is_over, "QUIET"
             self.is_over = True
@@ -160,6 +171,19 @@ class GangMachine(RuleBasedStateMachine):
         self.ended.add(task_id)
         self.tell(LaunchFailed((task_id,), "lost"))
 
+    @precondition(lambda self: self.local_runs)
+    @rule(status=st.sampled_from([0, 98, 3]))
+    def the_local_task_ends(self, status: int) -> None:
+        self.local_runs = False
+        self.tell(LocalEnded(status, f"Command exited with status {status}"))
+
+    @rule(really=st.sampled_from([True, False, False, False]))
+    def the_master_refuses(self, really: bool) -> None:
+        if really and not self.is_over:
+            self.ended |= self.launched.keys()
+            self.offered.clear()
+            self.tell(MasterRefused("Framework has been removed"))
+
     @rule(seconds=st.floats(0, 40))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
@@ -196,6 +220,16 @@ class GangMachine(RuleBasedStateMachine):
 
 GangMachine.TestCase.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
 TestGangMachine = GangMachine.TestCase
+
+
+class LocalGangMachine(GangMachine):
+    """The same with worker 0 on the launcher's machine."""
+
+    local = TaskAddress(job="worker", index=0, host="here", port=1)
+
+
+LocalGangMachine.TestCase.settings = GangMachine.TestCase.settings
+TestLocalGangMachine = LocalGangMachine.TestCase
 
 
 class ForgetsTheKill(Gang):

@@ -1,6 +1,8 @@
 """Between Mesos' messages and the launcher's own words."""
 
 import getpass
+import os
+import pwd
 import socket
 
 from tfmesos.launcher.blueprint import Program, needless_volumes
@@ -32,6 +34,11 @@ def build_framework(options: RunOptions) -> mesos_pb2.FrameworkInfo:
 
 
 def _current_user() -> str:
+    """By the user id: the environment may name somebody else. Only an id without a name is looked up there."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        pass
     try:
         return getpass.getuser()
     except (KeyError, OSError):
