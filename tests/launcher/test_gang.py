@@ -511,6 +511,14 @@ def test_a_local_worker_is_ended_with_the_others() -> None:
     assert only(play.tell(StopAsked(130, "interrupted", False)), KillLocal)
 
 
+def test_a_local_worker_that_does_not_end_is_not_waited_for_for_ever_when_the_master_is_lost() -> None:
+    play = Play(local_address=LOCAL)
+    play.run()
+
+    assert only(play.tell(MasterRefused("Framework has been removed")), KillLocal)
+    assert ending(play.wait(15)).exit_status == 1
+
+
 def test_a_job_of_one_local_worker_needs_no_offer() -> None:
     play = Play(Job("worker", 1, cmd="work"), local_address=LOCAL)
 

@@ -323,7 +323,7 @@ class Gang:
         for member in self._members.live:
             if not member.is_local:
                 self._members.abandon(member)
-        self._kill_live(self._options.grace_s)
+        self._kill_for_end(None, now)
         if self.phase is not Phase.ENDING:
             self._phases.enter(Phase.ENDING, ending.text)
         self._ending = ending
