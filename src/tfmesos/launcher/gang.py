@@ -336,7 +336,6 @@ class Gang:
 
     def _kill_live(self, grace_s: float | None) -> None:
         for member in self._members.live:
-            member.kill_asked = True
             if member.is_local:
                 self._do(KillLocal(self._options.grace_s if grace_s is None else grace_s))
             elif member.task:

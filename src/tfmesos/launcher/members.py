@@ -31,7 +31,6 @@ class Member:
     has_run: bool = False
     ended: bool = False
     is_followed: bool = False
-    kill_asked: bool = False
     unreachable_until: float | None = None
 
     def observe(self, state: str, now: float) -> None:
