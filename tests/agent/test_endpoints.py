@@ -131,6 +131,13 @@ async def test_files_are_read_in_pieces(
         ("/files/read?path={run}/stdout&offset=-2", 400, "Negative offset provided: -2.\n"),
         ("/files/read?path={run}/stdout&offset=0&length=-2", 400, "Negative length provided: -2.\n"),
         ("/files/read?path={run}/stdout&offset=x", 400, "Failed to parse offset: Failed to convert 'x' to number.\n"),
+        (
+            f"/files/read?path={{run}}/stdout&offset={'9' * 5000}",
+            400,
+            f"Failed to parse offset: Failed to convert '{'9' * 5000}' to number.\n",
+        ),
+        ("/files/read?path={run}/stdout%00", 404, ""),
+        ("/files/browse?path=%00", 404, ""),
         ("/files/read?path={run}", 400, "Cannot read a directory.\n"),
         ("/files/read?offset=0", 400, "Expecting 'path=value' in query.\n"),
         ("/files/read?path={run}/nothing", 404, ""),

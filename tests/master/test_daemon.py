@@ -98,7 +98,7 @@ async def test_bodies_that_make_no_sense_change_nothing(master: Master, client: 
 
 async def test_messages_for_unknown_processes_are_not_found(client: Client) -> None:
     head = {"Libprocess-From": "slave(1)@127.0.0.1:9"}
-    for to_id in ("slave-observer(7)", "slave-observer(x)", "nobody"):
+    for to_id in ("slave-observer(7)", "slave-observer(x)", f"slave-observer({'9' * 5000})", "nobody"):
         path = f"/{to_id}/mesos.internal.PongSlaveMessage"
         assert (await client.connection.request("POST", path, head)).status == 404
 
@@ -173,6 +173,11 @@ def keys(model: Any) -> Any:
     if isinstance(model, dict):
         return {name: keys(value) for name, value in model.items()}
     return [keys(model[0])] if isinstance(model, list) and model else type(model).__name__
+
+
+async def test_a_limit_that_is_no_number_is_the_default(client: Client) -> None:
+    for limit in ("x", "-1", "9" * 5000):
+        assert await client.get_json(f"/tasks?limit={limit}") == {"tasks": []}
 
 
 NOT_OURS = {"git_sha", "git_tag", "log_dir", "flags"}

@@ -140,6 +140,18 @@ async def test_bytes_that_are_no_http_close_the_connection_without_an_answer(dat
         await writer.wait_closed()
 
 
+async def test_a_body_that_is_not_what_its_encoding_says_closes_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with serving(Echo(), []) as server:
+        reader, writer = await raw(server)
+        writer.write(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\nContent-Length: 8\r\n\r\nno gzip!")
+        assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+    assert "Traceback" not in caplog.text
+
+
 async def test_an_idle_connection_is_kept_and_its_end_is_noticed() -> None:
     async with serving(Echo()) as server:
         connection = await HttpConnection.open(server.address)

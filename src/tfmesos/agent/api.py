@@ -19,7 +19,7 @@ from tfmesos.transport import reply
 from tfmesos.wire.json_codec import dumps, message_to_json
 
 TEXT = "text/plain; charset=utf-8"
-_NUMBER = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 
 
 class Api:

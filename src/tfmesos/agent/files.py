@@ -107,7 +107,7 @@ class SandboxFiles:
 
     def _attached(self, path: str) -> tuple[str | None, str]:
         """The directory that a path's beginning stands for, and the rest."""
-        match = _RUN.fullmatch(path.removeprefix(self._work_dir))
+        match = None if "\0" in path else _RUN.fullmatch(path.removeprefix(self._work_dir))
         if match is None or bool(match[1]) != path.startswith(f"{self._work_dir}/slaves/"):
             return None, ""
         agent_id = match[1] or self._agent_id()

@@ -37,6 +37,7 @@ from tfmesos.wire.names import message_class, message_name
 
 _log = logging.getLogger(__name__)
 _OBSERVER = "slave-observer("
+_NUMBER_LENGTH = 18
 _MASTER = "master"
 
 
@@ -173,7 +174,8 @@ class Engine:
 def _observer_number(to_id: str) -> int:
     """The n of `slave-observer(n)`; 0 for anything else."""
     number = to_id.removeprefix(_OBSERVER).removesuffix(")")
-    return int(number) if to_id.startswith(_OBSERVER) and number.isascii() and number.isdigit() else 0
+    is_number = number.isascii() and number.isdigit() and len(number) <= _NUMBER_LENGTH
+    return int(number) if to_id.startswith(_OBSERVER) and is_number else 0
 
 
 def _printable(text: str) -> str:

@@ -38,7 +38,7 @@ class _RequestHandler(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        if isinstance(exc, HttpProcessingError | ConnectionError):
+        if isinstance(exc, HttpProcessingError | web.RequestPayloadError | ConnectionError):
             raise ConnectionError("no HTTP, or nobody left to answer") from exc
         return super().handle_error(request, status, exc, message)
 

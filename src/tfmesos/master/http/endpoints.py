@@ -19,6 +19,8 @@ from tfmesos.wire.json_codec import dumps
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 _CAPABILITIES = ("AGENT_UPDATE", "AGENT_DRAINING", "QUOTA_V2")
 _DEFAULT_LIMIT = 100
+_NUMBER_LENGTH = 18
+"""Digits; Python reads thousands only with an error."""
 
 
 class Endpoints:
@@ -214,7 +216,8 @@ def _query(request: web.BaseRequest) -> dict[str, str]:
 
 
 def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else default
+    is_number = text is not None and text.isascii() and text.isdigit() and len(text) <= _NUMBER_LENGTH
+    return int(text) if text is not None and is_number else default
 
 
 def _all_tasks(framework: Framework) -> list[Task]:
