@@ -1,4 +1,4 @@
-"""The text grammar of `--resources` and `--attributes` (spec: executor-and-agent-api.md §11)."""
+"""The text grammar of `--resources` and `--attributes` (Mesos 1.11)."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The GET endpoints of operators (spec: operator-api.md §3)."""
+"""The GET endpoints of operators (Mesos 1.11)."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The v1 operator API: `POST /api/v1` (spec: operator-api.md §5). Calls that this master lacks answer 501."""
+"""The v1 operator API: `POST /api/v1` (Mesos 1.11). Calls that this master lacks answer 501."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The v1 scheduler API over HTTP: the checks in Mesos' order, then the core (spec: scheduler-api.md §1.1)."""
+"""The v1 scheduler API over HTTP: the checks in Mesos' order, then the core (Mesos 1.11)."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""The JSON models of the GET endpoints, built from the books only when somebody asks (spec: operator-api.md §2, §3)."""
+"""The JSON models of the GET endpoints, built from the books only when somebody asks (Mesos 1.11)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
