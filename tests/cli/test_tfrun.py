@@ -391,7 +391,7 @@ REFUSED = "127.0.0.1:9"
         (["-w", "1", "-C", "DOCKER", "--", "true"], 2, "needs an image"),
         (["-w", "1", "-C", "LXC", "--", "true"], 2, "MESOS and DOCKER are allowed"),
         (["-w", "1", "-n", "a\nb", "--", "true"], 2, "control characters"),
-        (["-w", "1", "-r", "a\tb", "--", "true"], 2, "control characters"),
+        (["-w", "1", "-r", "a\tb", "--", "true"], 2, "cannot be a role"),
         (["-w", "1", "-e", "/no/such", "--", "true"], 2, "/no/such"),
         (["-w", "1", "--env", "A", "--", "true"], 2, "NAME=VALUE"),
         (["-w", "1", "--", b"\xff"], 2, "UTF-8"),

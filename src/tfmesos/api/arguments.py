@@ -16,7 +16,7 @@ from tfmesos.launcher import (
     jobs_from,
 )
 
-__all__ = ["ClusterArguments", "Jobs", "Volumes", "build_container", "check_name"]
+__all__ = ["ClusterArguments", "Jobs", "Volumes", "build_container"]
 
 Jobs = Job | Mapping[str, object] | Iterable[Job | Mapping[str, object]]
 Volumes = Mapping[str, str] | Iterable[str]
@@ -46,8 +46,8 @@ class ClusterArguments:
             raise JobSpecError(f"the protocol {self.protocol!r} is not one of today's TensorFlow: grpc is allowed")
         return RunOptions(
             jobs=jobs_from(self.jobs),
-            framework_name=check_name(self.name if self.name is not None else _default_name()),
-            role=check_name(self.role or "*"),
+            framework_name=_text(self.name, "the name") if self.name is not None else _default_name(),
+            role=_text(self.role or "*", "the role"),
             container=build_container(
                 self.containerizer_type, self.image, _volumes(self.volumes), force_pull=self.force_pull_image
             ),
@@ -70,18 +70,13 @@ def build_container(
     if kind not in Containerizer.__members__:
         raise JobSpecError(f"the containerizer {containerizer_type!r} does not exist: MESOS and DOCKER are allowed")
     image = image or os.environ.get("DOCKER_IMAGE") or None
-    if kind == Containerizer.DOCKER and image is None:
-        raise JobSpecError("the DOCKER containerizer needs an image: give --image (image=), or set DOCKER_IMAGE")
     return ContainerOptions(type=Containerizer(kind), image=image, volumes=tuple(volumes), force_pull=force_pull)
 
 
-def check_name(name: str) -> str:
-    """A framework's name or role that Mesos and a terminal can show. Raises JobSpecError."""
-    if not isinstance(name, str) or not name:
-        raise JobSpecError(f"a name is a text that is not empty, not {name!r}")
-    if any(ord(char) < 32 or ord(char) == 127 for char in name):
-        raise JobSpecError(f"the name {name!r} holds control characters")
-    return name
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise JobSpecError(f"{what} is a text, not {value!r}")
+    return value
 
 
 def _volumes(volumes: Volumes | None) -> list[Volume]:

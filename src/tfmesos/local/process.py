@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tfmesos.supervision import open_pidfd
+
 __all__ = ["ChildProcess"]
 
 _KILL_WAIT_S = 5.0
@@ -36,7 +38,7 @@ class ChildProcess:
                 pass_fds=descriptors,
                 start_new_session=True,
             )
-        self._pidfd = os.pidfd_open(self._popen.pid)
+        self._pidfd = open_pidfd(self._popen.pid)
         self._ended: asyncio.Future[None] | None = None
         assert self._popen.stdin is not None
         with contextlib.suppress(BrokenPipeError), self._popen.stdin as pipe:

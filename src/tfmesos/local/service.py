@@ -21,6 +21,7 @@ from tfmesos.local.handover import Answer, Handover
 from tfmesos.local.machine import read_machine, resources_text, size_note
 from tfmesos.local.ports import PortLocks, candidate_ports
 from tfmesos.master import Master, MasterFlags
+from tfmesos.supervision import open_pidfd
 from tfmesos.transport import Address, UnixAddress
 
 __all__ = ["run"]
@@ -112,7 +113,7 @@ def _watching_launcher(pid: int, over: asyncio.Event) -> Iterator[None]:
     """Set `over` when the launcher is gone, however it ended (a pipe's end would stay open in forked grandchildren)."""
     loop = asyncio.get_running_loop()
     try:
-        pidfd = os.pidfd_open(pid)
+        pidfd = open_pidfd(pid)
     except ProcessLookupError:
         pidfd = -1
     if pidfd < 0 or os.getppid() != pid:

@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 
-from tfmesos.api import HostedRun, build_container, check_name, find_master
+from tfmesos.api import HostedRun, build_container, find_master
 from tfmesos.cli.run.grammar import UsageError
 from tfmesos.cli.run.options import TfrunOptions
 from tfmesos.cli.run.terminal import Terminal
@@ -36,8 +36,8 @@ def build_options(options: TfrunOptions) -> RunOptions:
     """The launcher's options. Raises JobSpecError."""
     return RunOptions(
         jobs=_jobs(options),
-        framework_name=check_name(options.name) if options.name is not None else _default_name(options.command),
-        role=check_name(options.role if options.role is not None else "*"),
+        framework_name=options.name if options.name is not None else _default_name(options.command),
+        role=options.role if options.role is not None else "*",
         container=build_container(
             options.containerizer_type,
             options.image,
