@@ -28,6 +28,11 @@ def test_a_text_that_is_not_utf8_is_mended() -> None:
     assert read.uuid == BAD
 
 
+def test_texts_are_mended_however_many_messages_came_before() -> None:
+    data = spoiled(mesos_pb2.TaskStatus(message="XYZW", uuid=BAD))
+    assert {decode(mesos_pb2.TaskStatus, data).message for _ in range(300)} == {MENDED}
+
+
 def test_lists_of_texts_are_mended() -> None:
     read = decode(mesos_pb2.CommandInfo, spoiled(mesos_pb2.CommandInfo(arguments=["a", "XYZW"])))
     assert list(read.arguments) == ["a", MENDED]
