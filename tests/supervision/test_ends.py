@@ -157,7 +157,7 @@ class TestLosses:
         assert termination.message == f"its supervisor (pid {child.pid}) was lost: signal Killed"
         assert tree.left() == []
         await voice.wait_silent(0.5)
-        assert not other.has_ended
+        assert other.termination is None
 
     async def test_of_a_supervisor_at_its_gate(
         self, supervisors: Supervisors, build_spec: BuildSpec, tmp_path: Path
@@ -264,7 +264,9 @@ class TestClosing:
             await supervisors.launch(build_spec("true"))
 
     @pytest.mark.parametrize("turns", [0, 1, 3, 10])
-    async def test_while_launching(self, build_spec: BuildSpec, tree: "Tree", turns: int) -> None:
+    async def test_while_launching(
+        self, build_spec: BuildSpec, tree: "Tree", turns: int, others: frozenset[int]
+    ) -> None:
         # given launches on their way, some of them given up
         supervisors = Supervisors()
         await supervisors.start()
@@ -285,14 +287,14 @@ class TestClosing:
                 assert isinstance(result, SupervisionError | asyncio.CancelledError)
             else:
                 assert (await result.wait()).killed
-        assert children_of(os.getpid()) == []
+        assert set(children_of(os.getpid())) <= others
         assert tree.left() == []
 
-    async def test_a_cancelled_launch_leaves_nothing(self, build_spec: BuildSpec) -> None:
+    async def test_a_cancelled_launch_leaves_nothing(self, build_spec: BuildSpec, others: frozenset[int]) -> None:
         supervisors = Supervisors()
         launching = asyncio.create_task(supervisors.launch(build_spec("sleep", "1000")))
         await asyncio.sleep(0.01)
         launching.cancel()
         await asyncio.gather(launching, return_exceptions=True)
         await supervisors.close()  # waits until the fork server has no child
-        assert children_of(os.getpid()) == []
+        assert set(children_of(os.getpid())) <= others

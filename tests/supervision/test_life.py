@@ -131,8 +131,8 @@ class LifeMachine(RuleBasedStateMachine):
         assert (self.life.deadline is not None) == (self.life.stage in (Stage.ENDING, Stage.STRIKING))
 
 
-FAST = settings(max_examples=150, stateful_step_count=30, deadline=None)
-FINDING = settings(FAST, max_examples=4000, derandomize=True, phases=[Phase.generate])
+FAST = settings(max_examples=100, stateful_step_count=30, deadline=None)
+FINDING = settings(FAST, max_examples=3000, derandomize=True, phases=[Phase.generate], report_multiple_bugs=False)
 
 
 def test_life_keeps_its_promises_in_any_order() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -39,8 +40,8 @@ class ServerHandle:
 
     @property
     def is_alive(self) -> bool:
-        """Started, not closed and not lost."""
-        return self._requests is not None
+        """Started, not closed and not lost, even if this loop has not noticed yet."""
+        return self._requests is not None and not is_readable(self._pidfd)
 
     @property
     def has_exited(self) -> bool:
@@ -120,6 +121,13 @@ class ServerHandle:
             self._on_message()
         self._exited.set()
         self._on_lost(self)
+
+
+def is_readable(descriptor: int) -> bool:
+    """Whether it is now; for a pidfd: whether the process has ended."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _spawn(requests: int, owner: int, *, has_terminal: bool) -> "subprocess.Popen[bytes]":

@@ -12,6 +12,10 @@ from tfmesos.supervision._tree import become_subreaper, signal_tree
 from tfmesos.supervision._waking import Waiter, reap
 
 _READ_SIZE = 256 << 10
+_IDLE_S = 0.5
+"""How long a supervisor waits for the next program after one that ended by itself."""
+_NOTHING = Program()
+"""What it supervises until it is told."""
 
 
 def write_record(directory: bytes, life: Life) -> None:
@@ -37,9 +41,10 @@ class Supervisor:
         """`control` leads to the program's owner, `owner` is its pidfd, `server` ends with the fork server."""
         self._control = control
         self._frames = FrameReader()
-        self._program = Program()
+        self._program = _NOTHING
         self._life = Life()
         self._main_pid = 0
+        self._is_lost = False
         become_subreaper(b"tfmesos-superv")
         self._waiter = Waiter(self._on_children)
         self._waiter.add(control.fileno(), self._on_frames)
@@ -47,12 +52,28 @@ class Supervisor:
         self._waiter.add(server, lambda: self._on_lost(server, "the fork server"))
 
     def run(self) -> None:
-        """Until the program has ended and nothing of it is left."""
+        """One program after the other; each until nothing of it is left."""
         self._say(Kind.HELLO, str(os.getpid()).encode())
+        while self._supervise() and self._wait_for_next():
+            pass
+
+    def _supervise(self) -> bool:
+        """A program to its end; whether this supervisor may have another one."""
         while self._life.stage is not Stage.ENDED:
-            deadline = self._life.deadline
-            self._waiter.wait(None if deadline is None else deadline - monotonic())
+            self._wait(self._life.deadline)
             self._perform(self._life.tick(monotonic()))
+        return not self._life.killed and not self._is_lost
+
+    def _wait_for_next(self) -> bool:
+        """Whether another program came soon; then its life has begun."""
+        self._program, self._life, self._main_pid = _NOTHING, Life(), 0
+        idle_until = monotonic() + _IDLE_S
+        while self._program is _NOTHING and not self._is_lost and monotonic() < idle_until:
+            self._wait(idle_until)
+        return self._program is not _NOTHING
+
+    def _wait(self, deadline: float | None) -> None:
+        self._waiter.wait(None if deadline is None else deadline - monotonic())
 
     def _on_frames(self) -> None:
         try:
@@ -67,12 +88,15 @@ class Supervisor:
     def _on_frame(self, kind: Kind, body: bytes) -> None:
         if kind is Kind.PROGRAM:
             self._program = Program.decode(body)
+        elif self._program is _NOTHING:
+            return  # meant for the program before, which has ended meanwhile
         elif kind is Kind.RELEASE:
             self._perform(self._life.release())
         elif kind is Kind.KILL:
             self._perform(self._life.kill(float(body), monotonic()))
 
     def _on_lost(self, descriptor: int, what: str) -> None:
+        self._is_lost = True
         self._waiter.remove(descriptor)
         self._perform(self._life.lose(what, self._program.grace_s, monotonic()))
 

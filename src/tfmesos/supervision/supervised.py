@@ -1,49 +1,33 @@
 """One program under its supervisor, as its owner sees it."""
 
 import asyncio
-import socket
 from collections.abc import Callable
 
-from tfmesos.supervision._frames import FrameReader, Kind, decode_ended, encode_frame
-from tfmesos.supervision.errors import SupervisionError, SupervisorLost
-from tfmesos.supervision.processes import process_start_time
+from tfmesos.supervision._channel import Channel
+from tfmesos.supervision._frames import Kind, decode_ended
 from tfmesos.supervision.spec import ProcessSpec, Termination
-
-_READ_SIZE = 64 << 10
 
 
 class Supervised:
     """One program and its supervisor; made by `Supervisors.launch` only."""
 
-    def __init__(self, spec: ProcessSpec, control: socket.socket, on_closed: Callable[["Supervised"], None]) -> None:
-        """`control` leads to the supervisor; `on_closed` is called once, when nothing more can come from there."""
+    def __init__(self, spec: ProcessSpec, channel: Channel, on_ended: Callable[["Supervised"], None]) -> None:
+        """The supervisor at the end of `channel` waits at its gate; `on_ended` is called once."""
+        assert channel.pid is not None
         self.spec = spec
-        self._control = control
-        self._on_closed = on_closed
-        self._loop = asyncio.get_running_loop()
-        self._frames = FrameReader()
-        self._is_open = True
+        self.pid = channel.pid
+        """Of the supervisor."""
+        self.start_time = channel.start_time
+        """Of the supervisor, as `process_start_time` tells it; 0 if it was lost already."""
+        self.channel = channel
+        """For `Supervisors`."""
+        self._on_ended = on_ended
         self._is_kill_asked = False
-        self._pid: int | None = None
-        self._start_time = 0
         self._task_pid: int | None = None
-        self._refusal: str | None = None
-        self._greeted = asyncio.Event()
         self._started = asyncio.Event()
         self._ended = asyncio.Event()
         self._termination: Termination | None = None
-        self._loop.add_reader(control, self._on_readable)
-
-    @property
-    def pid(self) -> int:
-        """Of the supervisor."""
-        assert self._pid is not None
-        return self._pid
-
-    @property
-    def start_time(self) -> int:
-        """Of the supervisor, as `process_start_time` tells it; 0 if it was lost already."""
-        return self._start_time
+        channel.receiver = self
 
     @property
     def task_pid(self) -> int | None:
@@ -51,23 +35,9 @@ class Supervised:
         return self._task_pid
 
     @property
-    def has_ended(self) -> bool:
-        """Whether `wait` would answer at once."""
-        return self._termination is not None
-
-    @property
-    def is_gated(self) -> bool:
-        """Whether its supervisor has been heard. For `Supervisors`, as what follows up to `is_supervised_by`."""
-        return self._pid is not None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether its supervisor can still be heard."""
-        return self._is_open
-
-    def is_supervised_by(self, pid: int) -> bool:
-        """Whether this is its supervisor; none is known yet before it waits at its gate."""
-        return self._pid == pid
+    def termination(self) -> Termination | None:
+        """What `wait` answers; None before."""
+        return self._termination
 
     async def release(self) -> None:
         """Open the gate: the program starts. Returns when it was executed, or could not be (then `wait` tells why).
@@ -92,57 +62,9 @@ class Supervised:
         assert self._termination is not None
         return self._termination
 
-    async def wait_gated(self) -> None:
-        """Until the supervisor waits at its gate; raises SupervisionError if it was refused, SupervisorLost if lost."""
-        await self._greeted.wait()
-        if self._refusal is not None:
-            raise SupervisionError(self._refusal)
-        if self._pid is None:
-            raise SupervisorLost(f"the supervisor of {self.spec.id!r} was lost before it started")
-
-    def abandon(self) -> None:
-        """Close the channel, so that the supervisor ends what it has by itself."""
-        if self._is_open:
-            self._is_open = False
-            self._loop.remove_reader(self._control)
-            self._control.close()
-            self._greeted.set()
-            self._started.set()
-            self._on_closed(self)
-
-    def end_unreported(self, message: str) -> None:
-        """The supervisor is gone and nothing of its tree is left, unless it reported that itself."""
-        while self._is_open:
-            self._on_readable()
-        self._end(Termination(wait_status=None, killed=self._is_kill_asked, message=message))
-
-    def _send(self, kind: Kind, body: bytes = b"") -> None:
-        """Never waits: these frames are tiny and the supervisor reads at once."""
-        if not self._is_open:
-            return
-        try:
-            self._control.send(encode_frame(kind, body))
-        except OSError:
-            return  # it is gone, which is noticed where it is read
-
-    def _on_readable(self) -> None:
-        try:
-            data = self._control.recv(_READ_SIZE)
-        except (BlockingIOError, InterruptedError):
-            return
-        except ConnectionError:
-            data = b""
-        for kind, body in self._frames.feed(data):
-            self._on_frame(kind, body)
-        if not data:
-            self.abandon()
-
-    def _on_frame(self, kind: Kind, body: bytes) -> None:
+    def on_frame(self, kind: Kind, body: bytes) -> None:
+        """The supervisor said something. For `Channel`."""
         match kind:
-            case Kind.HELLO:
-                self._pid = int(body)
-                self._start_time = process_start_time(self._pid) or 0
-                self._greeted.set()
             case Kind.STARTED:
                 self._task_pid = int(body)
                 self._started.set()
@@ -151,13 +73,27 @@ class Supervised:
             case Kind.ENDED:
                 wait_status, killed, message = decode_ended(body)
                 self._end(Termination(wait_status=wait_status, killed=killed, message=message))
-            case Kind.REFUSED:
-                self._refusal = body.decode()
             case _:
                 raise ValueError(f"a supervisor said {kind!r}")
+
+    def on_supervisor_lost(self) -> None:
+        """Nothing more will be said; what is left of the tree is being ended. For `Supervisors`."""
+        self._started.set()
+
+    def end_unreported(self, message: str) -> None:
+        """The supervisor is gone and nothing of the tree is left, unless that was reported. For `Supervisors`."""
+        self.channel.drain()
+        self._end(Termination(wait_status=None, killed=self._is_kill_asked, message=message))
+
+    def _send(self, kind: Kind, body: bytes = b"") -> None:
+        """To the supervisor while it has this program; it may have another one later."""
+        if self._termination is None:
+            self.channel.send(kind, body)
 
     def _end(self, termination: Termination) -> None:
         if self._termination is None:
             self._termination = termination
+            self.channel.receiver = None
+            self._started.set()
             self._ended.set()
-            self.abandon()
+            self._on_ended(self)

@@ -7,29 +7,35 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 
+from tfmesos.supervision._channel import Channel
 from tfmesos.supervision._frames import Kind, Program, encode_frame
 from tfmesos.supervision._server_handle import ServerHandle
 from tfmesos.supervision.errors import SupervisionError, SupervisorLost
 from tfmesos.supervision.spec import ProcessSpec
 from tfmesos.supervision.supervised import Supervised
 
+_TRIES = 3
 _CLOSED = "no more programs are started: these supervisors were closed"
-_MAX_TRIES = 3
-"""A loss may be noticed only by the launch that meets it, and again by the one after."""
 
 
 class Supervisors:
-    """Launches programs, each under its own supervisor, through one fork server."""
+    """Launches programs, each under its own supervisor, through one fork server.
+
+    A supervisor whose program ended by itself waits a moment for the next one: for programs that follow each other
+    quickly this saves most of the cost of a start.
+    """
 
     def __init__(self, *, has_terminal: bool = False) -> None:
         """With a terminal: programs keep stdin, stdout, stderr and the process group of this process."""
         self._has_terminal = has_terminal
         self._server: ServerHandle | None = None
-        self._servers: dict[Supervised, ServerHandle] = {}
+        self._busy: dict[Channel, Supervised] = {}
+        self._idle: list[Channel] = []
         self._launching = 0
+        self._lost_while_launching: set[int] = set()
         self._is_closed = False
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._nothing_runs = asyncio.Event()
+        self._nothing_runs.set()
 
     async def start(self) -> None:
         """Start the fork server; launches wait until it is up (about 30 ms). Raises SupervisionError."""
@@ -41,90 +47,108 @@ class Supervisors:
             self._server = server
 
     async def launch(self, spec: ProcessSpec) -> Supervised:
-        """Fork a supervisor that waits at its gate; a lost fork server is replaced. Raises SupervisionError."""
+        """A supervisor waits at its gate with this program; a lost fork server is replaced. Raises SupervisionError."""
         program = encode_frame(Kind.PROGRAM, to_program(spec, has_terminal=self._has_terminal).encode())
         self._launching += 1
         try:
-            for _ in range(_MAX_TRIES - 1):
+            if (idle := self._take_idle()) is not None:
                 with suppress(SupervisorLost):
-                    return await self._launch(spec, program)
-            return await self._launch(spec, program)
+                    return await self._launch(spec, program, idle)
+            for _ in range(_TRIES - 1):
+                with suppress(SupervisorLost):
+                    return await self._launch(spec, program, await self._new_supervisor())
+            return await self._launch(spec, program, await self._new_supervisor())
         finally:
             self._launching -= 1
-            self._note_idle()
+            self._note_what_runs()
 
     async def close(self) -> None:
         """Kill all (with each one's grace), wait until nothing is left, end the fork server. Idempotent."""
         self._is_closed = True
-        for child in self._servers:
-            if child.is_gated:
-                child.kill(child.spec.grace_s)
-        self._note_idle()
-        await self._idle.wait()
+        for channel in list(self._idle):
+            channel.close()
+        for child in self._busy.values():
+            child.kill(child.spec.grace_s)
+        self._note_what_runs()
+        await self._nothing_runs.wait()
         if self._server is not None:
             await self._server.close()
 
-    async def _launch(self, spec: ProcessSpec, program: bytes) -> Supervised:
+    def _take_idle(self) -> Channel | None:
+        while self._idle:
+            channel = self._idle.pop()
+            if channel.server.is_alive:
+                return channel
+            channel.close()
+        return None
+
+    async def _new_supervisor(self) -> Channel:
         await self.start()
         assert self._server is not None
-        server = self._server
-        control = await _ask_for_supervisor(server, spec, program)
-        child = Supervised(spec, control, self._on_closed)
-        self._servers[child] = server
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                await self._server.fork(theirs)
+            except BaseException:
+                ours.close()
+                raise
+        ours.setblocking(False)
+        return Channel(ours, self._server, self._on_channel_closed)
+
+    async def _launch(self, spec: ProcessSpec, program: bytes, channel: Channel) -> Supervised:
         try:
-            await child.wait_gated()
+            await channel.send_program(program)
+            await channel.wait_greeted()
             if self._is_closed:
                 raise SupervisionError(_CLOSED)
+            if channel.pid in self._lost_while_launching:
+                raise SupervisorLost("a supervisor was lost before it started its program")
         except BaseException:
-            self._forget(child)
-            child.abandon()
+            channel.close()
             raise
+        child = Supervised(spec, channel, self._on_ended)
+        self._busy[channel] = child
         return child
 
-    def _on_closed(self, child: Supervised) -> None:
-        server = self._servers.get(child)
-        if child.has_ended:
-            self._forget(child)
-        elif server is not None and server.has_exited:
-            self._end_lost(child, "its supervisor and the fork server were lost")
+    def _on_ended(self, child: Supervised) -> None:
+        channel = child.channel
+        del self._busy[channel]
+        self._note_what_runs()
+        assert child.termination is not None
+        if self._is_closed or child.termination.killed or child.termination.message:
+            channel.close()
+        elif channel.is_open:
+            self._idle.append(channel)
+
+    def _on_channel_closed(self, channel: Channel) -> None:
+        if channel in self._idle:
+            self._idle.remove(channel)
+        child = self._busy.get(channel)
+        if child is not None:
+            child.on_supervisor_lost()
+            if channel.server.has_exited:
+                child.end_unreported("its supervisor and the fork server were lost")
 
     def _on_supervisor_lost(self, pid: int, status: int) -> None:
-        for child in [child for child in self._servers if child.is_supervised_by(pid)]:
-            self._end_lost(child, f"its supervisor (pid {pid}) was lost: {_ending(status)}")
+        for channel, child in list(self._busy.items()):
+            if channel.pid == pid:
+                child.end_unreported(f"its supervisor (pid {pid}) was lost: {_ending(status)}")
+                return
+        self._lost_while_launching.add(pid)
+        self._note_what_runs()
 
     def _on_server_lost(self, lost: ServerHandle) -> None:
-        for child in [child for child, server in self._servers.items() if server is lost and not child.is_open]:
-            self._end_lost(child, "its supervisor and the fork server were lost")
+        for channel, child in list(self._busy.items()):
+            if channel.server is lost and not channel.is_open:
+                child.end_unreported("its supervisor and the fork server were lost")
 
-    def _end_lost(self, child: Supervised, message: str) -> None:
-        child.end_unreported(message)
-        self._forget(child)
-
-    def _forget(self, child: Supervised) -> None:
-        self._servers.pop(child, None)
-        self._note_idle()
-
-    def _note_idle(self) -> None:
-        if self._servers or self._launching:
-            self._idle.clear()
+    def _note_what_runs(self) -> None:
+        if not self._launching:
+            self._lost_while_launching.clear()
+        if self._busy or self._launching:
+            self._nothing_runs.clear()
         else:
-            self._idle.set()
-
-
-async def _ask_for_supervisor(server: ServerHandle, spec: ProcessSpec, program: bytes) -> socket.socket:
-    """The channel to a new supervisor that was told its program."""
-    ours, theirs = socket.socketpair()
-    ours.setblocking(False)
-    try:
-        with theirs:
-            await server.fork(theirs)
-        await asyncio.get_running_loop().sock_sendall(ours, program)
-    except BaseException as error:
-        ours.close()
-        if isinstance(error, ConnectionError):
-            raise SupervisorLost(f"the supervisor of {spec.id!r} was lost before it started") from error
-        raise
-    return ours
+            self._nothing_runs.set()
 
 
 def _ending(status: int) -> str:

@@ -1,0 +1,112 @@
+"""The owner's end of the way to one supervisor."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Protocol
+
+from tfmesos.supervision._frames import FrameReader, Kind, encode_frame
+from tfmesos.supervision._server_handle import ServerHandle
+from tfmesos.supervision.errors import SupervisionError, SupervisorLost
+from tfmesos.supervision.processes import process_start_time
+
+_READ_SIZE = 64 << 10
+
+
+class Receiver(Protocol):
+    """Who is told what the supervisor says of the program it has now."""
+
+    def on_frame(self, kind: Kind, body: bytes) -> None:
+        """A frame came; not called for what concerns the supervisor itself."""
+
+
+class Channel:
+    """Leads to a supervisor, which runs one program after the other; `pid` is known when it was greeted."""
+
+    def __init__(self, control: socket.socket, server: ServerHandle, on_closed: Callable[["Channel"], None]) -> None:
+        """`on_closed` is called once, when nothing more can come from there."""
+        self.server = server
+        self.receiver: Receiver | None = None
+        self.pid: int | None = None
+        self.start_time = 0
+        self._control = control
+        self._on_closed = on_closed
+        self._loop = asyncio.get_running_loop()
+        self._frames = FrameReader()
+        self._refusal: str | None = None
+        self._greeted = asyncio.Event()
+        self._is_open = True
+        self._is_sending = False
+        self._loop.add_reader(control, self._on_readable)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the supervisor can still be heard."""
+        return self._is_open
+
+    async def send_program(self, frame: bytes) -> None:
+        """Tell the supervisor its next program; raises SupervisorLost."""
+        self._is_sending = True
+        try:
+            await self._loop.sock_sendall(self._control, frame)
+        except ConnectionError as error:
+            raise SupervisorLost("a supervisor was lost before it knew its program") from error
+        finally:
+            self._is_sending = False
+            if not self._is_open:
+                self._control.close()
+
+    async def wait_greeted(self) -> None:
+        """Until the supervisor is there; raises SupervisionError if it was refused, SupervisorLost if lost."""
+        await self._greeted.wait()
+        if self._refusal is not None:
+            raise SupervisionError(self._refusal)
+        if not self._is_open:
+            raise SupervisorLost("a supervisor was lost before it started its program")
+
+    def send(self, kind: Kind, body: bytes = b"") -> None:
+        """Never waits: these frames are tiny and the supervisor reads at once."""
+        if not self._is_open:
+            return
+        try:
+            self._control.send(encode_frame(kind, body))
+        except OSError:
+            return  # it is gone, which is noticed where it is read
+
+    def drain(self) -> None:
+        """Take what the supervisor still said; it must have ended."""
+        while self._is_open:
+            self._on_readable()
+
+    def close(self) -> None:
+        """The supervisor ends what it has, and itself. Idempotent."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._loop.remove_reader(self._control)
+        if not self._is_sending:
+            self._control.close()
+        self._greeted.set()
+        self._on_closed(self)
+
+    def _on_readable(self) -> None:
+        try:
+            data = self._control.recv(_READ_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except ConnectionError:
+            data = b""
+        for kind, body in self._frames.feed(data):
+            self._on_frame(kind, body)
+        if not data:
+            self.close()
+
+    def _on_frame(self, kind: Kind, body: bytes) -> None:
+        if kind is Kind.HELLO:
+            self.pid = int(body)
+            self.start_time = process_start_time(self.pid) or 0
+            self._greeted.set()
+        elif kind is Kind.REFUSED:
+            self._refusal = body.decode()
+        elif self.receiver is not None:
+            self.receiver.on_frame(kind, body)
