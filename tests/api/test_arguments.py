@@ -8,7 +8,7 @@ from tfmesos import Job, cluster
 from tfmesos.api.arguments import ClusterArguments
 from tfmesos.api.master import find_master
 from tfmesos.errors import TfmesosError
-from tfmesos.launcher import Containerizer, JobSpecError
+from tfmesos.launcher import Containerizer, JobSpecError, NeverFits
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,6 @@ def test_the_image_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch
         ({"env": {"A": 1}}, "env maps texts to texts"),
         ({"env": {"A=B": "1"}}, "A=B"),
         ({"extra_config": {"initializer": 3}}, "initializer"),
-        ({"jobs": Job("w", 1, gpus=1)}, "the embedded cluster offers none"),
         ({"image": "busybox"}, "cannot run image 'busybox'"),
         ({"volumes": {"/tmp": "/elsewhere"}}, "mounts nothing"),
         ({"master": "not a master"}, "not a master"),
@@ -112,6 +111,11 @@ def test_what_is_wrong_is_told_before_anything_starts(arguments: dict[str, objec
 
     assert text in str(caught.value)
     assert caught.value.exit_status == 2
+
+
+def test_cards_that_are_not_there_can_never_be_had() -> None:
+    with pytest.raises(NeverFits, match="the embedded cluster offers none"), cluster(Job("w", 1, gpus=1)):
+        pytest.fail("it started")
 
 
 def test_forward_addresses_is_accepted_with_a_warning() -> None:

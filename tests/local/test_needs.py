@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tfmesos.launcher import NeverFits
 from tfmesos.local import LocalNeeds, LocalRefusal, check_needs
 from tfmesos.local.handover import Answer, Handover
 from tfmesos.local.machine import Machine, read_machine, resources_text, size_note
@@ -41,7 +42,7 @@ def test_this_machine_has_something() -> None:
 
 
 def test_gpus_are_refused() -> None:
-    with pytest.raises(LocalRefusal, match="asks for 2 gpus, but the embedded cluster offers none"):
+    with pytest.raises(NeverFits, match="asks for 2 gpus, but the embedded cluster offers none"):
         check_needs(needs(gpus=2), image=None, volumes=[])
 
 

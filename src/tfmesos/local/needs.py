@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tfmesos.launcher import NeverFits
 from tfmesos.local.errors import LocalRefusal
 
 __all__ = ["LocalNeeds", "check_needs"]
@@ -24,10 +25,10 @@ def check_needs(needs: LocalNeeds, *, image: str | None, volumes: Iterable[tuple
 
     `volumes` are pairs of the path on the machine and the path in the container. Without an image nothing is mounted,
     so a volume whose two paths are the same existing path is there already.
-    Raises `LocalRefusal`.
+    Raises `LocalRefusal`, and `NeverFits` for cards.
     """
     if needs.gpus:
-        raise LocalRefusal(
+        raise NeverFits(
             f"the job asks for {needs.gpus:g} gpus, but the embedded cluster offers none: give a cluster with -m"
         )
     if image is not None:
