@@ -65,24 +65,22 @@ class Peer:
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def send(self, data: bytes) -> None:
-        """Write now, or as soon as there is a connection."""
-        if self._transport is not None and self._ending is None:
-            self._transport.write(data)
-            if self._transport.get_write_buffer_size() > _UNWRITTEN_LIMIT:
-                _log.warning("%s does not read its messages: connection dropped", self._address)
-                self._transport.abort()
-            return
+        """Write at the end of this turn of the loop, or as soon as there is a connection."""
         if self._unsent_bytes + len(data) > _UNWRITTEN_LIMIT:
             _log.warning("too many messages wait for %s: one dropped", self._address)
             return
         self._unsent.append(data)
         self._unsent_bytes += len(data)
-        self._open_soon()
+        if self._transport is None or self._ending is not None:
+            self._open_soon()
+        elif len(self._unsent) == 1:
+            asyncio.get_running_loop().call_soon(self._write_unsent)
 
     def link(self, to: Pid, on_exited: Exited, *, reconnect: bool) -> None:
         """Keep the connection; `on_exited` hears of its end."""
         self._links.append((to, on_exited))
         if reconnect and self._transport is not None:
+            self._write_unsent()
             transport, self._wire, self._transport = self._transport, None, None
             self._stop_ending()
             transport.close()
@@ -130,13 +128,23 @@ class Peer:
             raise
         self._opening = None
         self._wire, self._transport = wire, transport
-        transport.write(b"".join(self._unsent))
+        self._write_unsent()
+        self._end_if_unlinked()
+
+    def _write_unsent(self) -> None:
+        """All at once: a write costs as much as dozens of messages, and wakes the peer."""
+        if self._transport is None or self._ending is not None or not self._unsent:
+            return
+        self._transport.write(b"".join(self._unsent))
         self._unsent = []
         self._unsent_bytes = 0
-        self._end_if_unlinked()
+        if self._transport.get_write_buffer_size() > _UNWRITTEN_LIMIT:
+            _log.warning("%s does not read its messages: connection dropped", self._address)
+            self._transport.abort()
 
     def _end_if_unlinked(self) -> None:
         if self._transport is not None and not self._links and self._ending is None:
+            self._write_unsent()
             self._ending = asyncio.get_running_loop().call_later(_END_TIMEOUT_S, self._transport.abort)
             self._transport.write_eof()
 
