@@ -10,7 +10,7 @@ from google.protobuf import json_format
 from tables import Row, print_table
 
 from tfmesos.resources import Resources
-from tfmesos.wire import mesos_pb2, scheduler_pb2
+from tfmesos.wire import decode, mesos_pb2, scheduler_pb2
 
 OFFERS = 100
 ROUNDS = 200
@@ -42,7 +42,7 @@ def median_s(action: Callable[[], object], rounds: int = ROUNDS) -> float:
 def main() -> None:
     event = build_event()
     binary, text = event.SerializeToString(), json_format.MessageToJson(event)
-    ours = median_s(lambda: scheduler_pb2.Event.FromString(binary))
+    ours = median_s(lambda: decode(scheduler_pb2.Event, binary))
     general = median_s(lambda: json_format.Parse(text, scheduler_pb2.Event()), rounds=10)
     print_table(
         [
