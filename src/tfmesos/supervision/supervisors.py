@@ -4,7 +4,8 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from tfmesos.supervision._channel import Channel
@@ -14,7 +15,10 @@ from tfmesos.supervision.errors import SupervisionError, SupervisorLost
 from tfmesos.supervision.spec import ProcessSpec
 from tfmesos.supervision.supervised import Supervised
 
-_TRIES = 3
+_TRIES = 5
+"""A loss may be noticed only by the launches that meet it."""
+_MAX_FORKING = 8
+"""Forks asked for at a time; the fork server makes one after the other."""
 _CLOSED = "no more programs are started: these supervisors were closed"
 
 
@@ -32,6 +36,8 @@ class Supervisors:
         self._busy: dict[Channel, Supervised] = {}
         self._idle: list[Channel] = []
         self._launching = 0
+        self._forking = 0
+        self._waiters: deque[asyncio.Future[None]] = deque()
         self._lost_while_launching: set[int] = set()
         self._is_closed = False
         self._nothing_runs = asyncio.Event()
@@ -51,13 +57,10 @@ class Supervisors:
         program = encode_frame(Kind.PROGRAM, to_program(spec, has_terminal=self._has_terminal).encode())
         self._launching += 1
         try:
-            if (idle := self._take_idle()) is not None:
-                with suppress(SupervisorLost):
-                    return await self._launch(spec, program, idle)
             for _ in range(_TRIES - 1):
                 with suppress(SupervisorLost):
-                    return await self._launch(spec, program, await self._new_supervisor())
-            return await self._launch(spec, program, await self._new_supervisor())
+                    return await self._launch(spec, program)
+            return await self._launch(spec, program)
         finally:
             self._launching -= 1
             self._note_what_runs()
@@ -74,6 +77,35 @@ class Supervisors:
         if self._server is not None:
             await self._server.close()
 
+    async def _launch(self, spec: ProcessSpec, program: bytes) -> Supervised:
+        channel = await self._obtain_supervisor()
+        try:
+            await channel.send_program(program)
+            if self._is_closed:
+                raise SupervisionError(_CLOSED)
+            if not channel.is_open or channel.pid in self._lost_while_launching:
+                raise SupervisorLost(f"the supervisor of {spec.id!r} was lost before it started")
+        except BaseException:
+            channel.close()
+            raise
+        child = Supervised(spec, channel, self._on_ended)
+        self._busy[channel] = child
+        return child
+
+    async def _obtain_supervisor(self) -> Channel:
+        """One that waits for a program, or a new one when enough forks are on their way: short programs need few."""
+        while (channel := self._take_idle()) is None:
+            if self._forking < _MAX_FORKING:
+                return await self._fork_supervisor()
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                self._wake_next()
+                raise
+        return channel
+
     def _take_idle(self) -> Channel | None:
         while self._idle:
             channel = self._idle.pop()
@@ -82,33 +114,28 @@ class Supervisors:
             channel.close()
         return None
 
-    async def _new_supervisor(self) -> Channel:
-        await self.start()
-        assert self._server is not None
-        ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                await self._server.fork(theirs)
-            except BaseException:
-                ours.close()
-                raise
-        ours.setblocking(False)
-        return Channel(ours, self._server, self._on_channel_closed)
-
-    async def _launch(self, spec: ProcessSpec, program: bytes, channel: Channel) -> Supervised:
+    async def _fork_supervisor(self) -> Channel:
+        self._forking += 1
         try:
-            await channel.send_program(program)
-            await channel.wait_greeted()
-            if self._is_closed:
-                raise SupervisionError(_CLOSED)
-            if channel.pid in self._lost_while_launching:
-                raise SupervisorLost("a supervisor was lost before it started its program")
-        except BaseException:
-            channel.close()
-            raise
-        child = Supervised(spec, channel, self._on_ended)
-        self._busy[channel] = child
-        return child
+            await self.start()
+            assert self._server is not None
+            channel = await _ask_for_supervisor(self._server, self._on_channel_closed)
+            try:
+                await channel.wait_greeted()
+            except BaseException:
+                channel.close()
+                raise
+            return channel
+        finally:
+            self._forking -= 1
+            self._wake_next()
+
+    def _wake_next(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
 
     def _on_ended(self, child: Supervised) -> None:
         channel = child.channel
@@ -119,6 +146,7 @@ class Supervisors:
             channel.close()
         elif channel.is_open:
             self._idle.append(channel)
+            self._wake_next()
 
     def _on_channel_closed(self, channel: Channel) -> None:
         if channel in self._idle:
@@ -149,6 +177,18 @@ class Supervisors:
             self._nothing_runs.clear()
         else:
             self._nothing_runs.set()
+
+
+async def _ask_for_supervisor(server: ServerHandle, on_closed: Callable[[Channel], None]) -> Channel:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            await server.fork(theirs)
+        except BaseException:
+            ours.close()
+            raise
+    ours.setblocking(False)
+    return Channel(ours, server, on_closed)
 
 
 def _ending(status: int) -> str:
