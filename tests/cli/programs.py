@@ -126,11 +126,9 @@ class Program:
     def pid(self) -> int:
         return self._process.pid
 
-    def wait_output(self, text: str, within_s: float = PATIENCE_S) -> float:
-        """Seconds until the text was seen on standard output."""
-        began = time.monotonic()
+    def wait_output(self, text: str, within_s: float = PATIENCE_S) -> None:
+        """Wait until the text was seen on standard output."""
         self._read_until(text, self._process.stdout, self._output, within_s)
-        return time.monotonic() - began
 
     def wait_error(self, text: str, within_s: float = PATIENCE_S) -> str:
         """What standard error holds when the text was seen there."""
