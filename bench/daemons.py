@@ -20,6 +20,7 @@ BIN = Path(sys.executable).parent
 STOCK_MASTER = ROOT / "tests" / "stock_mesos" / "stock_master.py"
 RESOURCES = "cpus:16;mem:40960;disk:10240;ports:[31000-32000]"
 START_S = 60.0
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +73,12 @@ def descendants(pid: int) -> list[int]:
             for thread in Path(f"/proc/{parent}/task").iterdir():
                 found += [int(child) for child in (thread / "children").read_text().split()]
     return found
+
+
+def cpu_s(pid: int) -> float:
+    """Seconds that a process and those of its children that have ended have computed."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / TICKS_PER_S
 
 
 def _master_command(address: str, directory: str, stock: bool) -> Sequence[str]:

@@ -21,16 +21,13 @@ def one_run_s(master: str, name: str) -> float:
     return time.perf_counter() - begin
 
 
-def median_s(master: str) -> float:
-    one_run_s(master, "warm-up")
-    return statistics.median(one_run_s(master, f"run-{number}") for number in range(RUNS))
-
-
 def main() -> None:
-    with daemons.running() as ours:
-        on_ours = median_s(ours.master)
-    with daemons.running(stock_master=True) as stock:
-        on_stock = median_s(stock.master)
+    with daemons.running() as ours, daemons.running(stock_master=True) as stock:
+        times: dict[str, list[float]] = {ours.master: [], stock.master: []}
+        for number in range(RUNS + 1):  # in turn, so that both see the same machine
+            for master, taken in times.items():
+                taken.append(one_run_s(master, f"run-{number}"))
+        on_ours, on_stock = (statistics.median(taken[1:]) for taken in times.values())
     name = "mesos-execute, our master and agent"
     against = {
         "stock Mesos 1.11 throughout (documented)": STOCK_S,

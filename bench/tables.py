@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ class Row:
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """Print the rows as a Markdown table."""
+    """Print the rows as a Markdown table, and how busy the machine was with other things."""
     print("| measure | ours | against | its value | ratio | goal | |")
     print("|---|---|---|---|---|---|---|")
     for row in rows:
@@ -34,3 +35,4 @@ def print_table(rows: Sequence[Row]) -> None:
             f"| {row.measure} | {row.ours:.4g} {row.unit} | {row.reference_name} | {row.reference:.4g} {row.unit} "
             f"| {row.ratio:.3g} | ≤ {row.goal:g} | {verdict} |"
         )
+    print(f"\nload average of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")

@@ -21,6 +21,8 @@ from tfmesos.wire import mesos_pb2, scheduler_pb2
 # A stock master and agent, measured through the same API.
 STOCK_TASKS_PER_S = 17.0
 WANTED_TASKS_PER_S = 170.0
+CORES = 2
+ROUNDS = 2
 ONE_TASK = Resources.parse("cpus:0.01;mem:32")
 
 
@@ -90,34 +92,56 @@ async def tasks_per_s(master: str, number: int) -> float:
     return number / took_s
 
 
+def cpu_s(pair: daemons.Daemons) -> float:
+    """Seconds that master, agent and all that lives below them have computed."""
+    living = [pid for process in pair.processes for pid in daemons.descendants(process.pid)]
+    return sum(daemons.cpu_s(pid) for pid in living)
+
+
+def best(master: str, tasks: int) -> float:
+    return max(asyncio.run(tasks_per_s(master, tasks)) for _ in range(ROUNDS))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=1000, help="number of tasks (1000)")
     number = parser.parse_args().tasks
-    with daemons.running() as ours:
-        on_ours = asyncio.run(tasks_per_s(ours.master, number))
-    with daemons.running(stock_master=True) as stock:
-        on_stock = asyncio.run(tasks_per_s(stock.master, number))
+    with daemons.running() as ours, daemons.running(stock_master=True) as stock:
+        before = cpu_s(ours)
+        on_ours = best(ours.master, number)
+        cpu_ms = (cpu_s(ours) - before) * 1000 / (number * ROUNDS)
+        on_stock = best(stock.master, number)
     measure = f"{number} tasks `true`, our master and agent"
-    rows = [
+    goals = [
         ("stock Mesos 1.11 throughout (documented)", STOCK_TASKS_PER_S, 0.1),
         ("the goal", WANTED_TASKS_PER_S, 1.0),
         ("stock master, our agent", on_stock, 1.2),
     ]
-    print_table(
-        [
-            Row(
-                measure=measure,
-                ours=on_ours,
-                reference=value,
-                reference_name=name,
-                unit="tasks/s",
-                goal=goal,
-                higher_is_better=True,
-            )
-            for name, value, goal in rows
-        ]
+    rows = [
+        Row(
+            measure=measure,
+            ours=on_ours,
+            reference=value,
+            reference_name=name,
+            unit="tasks/s",
+            goal=goal,
+            higher_is_better=True,
+        )
+        for name, value, goal in goals
+    ]
+    allowed_ms = 1000 * CORES / WANTED_TASKS_PER_S
+    name = f"{CORES} cores at the goal"
+    rows.append(
+        Row(
+            measure="computing of master and agent for a task",
+            ours=cpu_ms,
+            reference=allowed_ms,
+            reference_name=name,
+            unit="ms",
+            goal=1.0,
+        )
     )
+    print_table(rows)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from tables import Row, print_table
 TRAINING = "examples/mnist/mnist_replica.py"
 WINDOW_S = 15.0
 WANTED_CORE = 0.02
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SETTLING_S = 12.0  # TensorFlow has been loaded and the workers make steps
 
 
@@ -27,18 +25,12 @@ def start_job() -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=daemons.ROOT, env=environment, stdout=subprocess.DEVNULL)
 
 
-def cpu_s(pid: int) -> float:
-    """Seconds a process has computed, itself."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-
 def is_task(pid: int) -> bool:
     return TRAINING.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def used_s(pids: list[int]) -> dict[int, float]:
-    return {pid: cpu_s(pid) for pid in pids}
+    return {pid: daemons.cpu_s(pid) for pid in pids}
 
 
 def main() -> None:
