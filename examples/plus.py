@@ -11,10 +11,11 @@ import os
 import sys
 
 from tfmesos import Job, cluster
+from tfmesos.errors import TfmesosError
 
 
-def main() -> int:
-    master = sys.argv[1] if len(sys.argv) > 1 else None
+def add(master: str | None) -> int:
+    """10 + 32, added on a cluster."""
     with cluster([Job("ps", 2), Job("worker", 2)], master=master, quiet=True) as c:
         # Imported here, so that the servers start while it loads. This process only asks: it needs no GPU.
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -28,7 +29,15 @@ def main() -> int:
             with tf.device("/job:worker/task:1"):
                 total = a + b
             with tf.Session(c.targets["/job:worker/task:0"]) as session:
-                print(session.run(total))
+                return int(session.run(total))
+
+
+def main() -> int:
+    try:
+        print(add(sys.argv[1] if len(sys.argv) > 1 else None))
+    except TfmesosError as error:
+        print(f"plus.py: {error}", file=sys.stderr)
+        return error.exit_status
     return 0
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from digits import CLASSES, DEFAULT_DIRECTORY, PIXELS, Digits, load
 
 from tfmesos import Job, cluster
+from tfmesos.errors import TfmesosError
 
 HIDDEN_UNITS = 100
 
@@ -115,11 +116,14 @@ def train(targets: Mapping[str, str], options: argparse.Namespace) -> float:
 def main() -> int:
     options = parse_arguments()
     jobs = [Job("ps", options.nserver), Job("worker", options.nworker, gpus=options.worker_gpus)]
-    with cluster(jobs, master=options.master, quiet=True) as c:
-        # TensorFlow is imported in here, so that the servers start while it loads. This process only asks: it needs no
-        # GPU.
-        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-        accuracy = train(c.targets, options)
+    try:
+        with cluster(jobs, master=options.master, quiet=True) as c:
+            # TensorFlow is imported in here, so that the servers start while it loads. This process only asks: no GPU.
+            os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+            accuracy = train(c.targets, options)
+    except TfmesosError as error:
+        print(f"mnist.py: {error}", file=sys.stderr)
+        return error.exit_status
     print(f"accuracy on the digits held out: {accuracy:.4f}")
     return 0
 

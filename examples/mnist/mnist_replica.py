@@ -21,6 +21,7 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import tensorflow.compat.v1 as tf
+from absl import app
 from digits import CLASSES, DEFAULT_DIRECTORY, PIXELS, load
 
 tf.flags.DEFINE_string("ps_hosts", "", "addresses of the parameter servers, host:port,host:port")
@@ -169,4 +170,4 @@ def main(_: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    tf.app.run()
+    app.run(main)  # refuses unknown flags, which tf.app.run does not
