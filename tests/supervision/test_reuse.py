@@ -1,7 +1,9 @@
 """A supervisor runs one program after the other; nothing of one reaches the next."""
 
 import asyncio
+import contextlib
 import os
+import random
 import select
 import signal
 import time
@@ -13,6 +15,8 @@ import pytest
 
 from tests.supervision.conftest import Tree
 from tfmesos.supervision import ProcessSpec, Supervised, Supervisors, open_pidfd
+from tfmesos.supervision import supervisors as face
+from tfmesos.supervision._tree import children_of
 
 BuildSpec = Callable[..., ProcessSpec]
 
@@ -104,6 +108,41 @@ async def test_a_loss_while_waiting_is_not_noticed(supervisors: Supervisors, bui
     for child in await asyncio.gather(*(run(supervisors, build_spec("sh", "-c", "exit 6")) for _ in range(4))):
         assert child.termination is not None
         assert child.termination.wait_status == 6 << 8
+
+
+@pytest.mark.parametrize("idle_s", [0.0, 0.001, 0.01])
+async def test_no_program_is_lost_when_supervisors_are_sent_away(
+    supervisors: Supervisors, build_spec: BuildSpec, monkeypatch: pytest.MonkeyPatch, idle_s: float
+) -> None:
+    """As on a machine that is so busy that half a second is nothing."""
+    monkeypatch.setattr(face, "IDLE_S", idle_s)
+    random_ends = [build_spec("sh", "-c", f"sleep {random.choice([0, 0.005, 0.02])}; exit {i}") for i in range(60)]
+    async with asyncio.timeout(60):
+        ended = await asyncio.gather(*(run(supervisors, spec) for spec in random_ends))
+    assert [child.termination.wait_status for child in ended if child.termination] == [i << 8 for i in range(60)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_every_program_ends_for_its_owner_while_supervisors_are_killed(
+    supervisors: Supervisors, build_spec: BuildSpec, number: signal.Signals
+) -> None:
+    # given programs that follow each other
+    async def keep_running() -> list[Supervised]:
+        return [await run(supervisors, build_spec("sh", "-c", "exit 7")) for _ in range(8)]
+
+    running = [asyncio.create_task(keep_running()) for _ in range(6)]
+    first = await run(supervisors, build_spec("true"))
+    server = parent_of(first.pid)
+    # when some supervisor is killed at any moment, again and again
+    while not all(task.done() for task in running):
+        for pid in random.sample(children_of(server), k=min(1, len(children_of(server)))):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        await asyncio.sleep(0.01)
+    # then each program ended with its own status or as lost
+    for child in [child for task in running for child in await task]:
+        assert child.termination is not None
+        assert child.termination.wait_status == 7 << 8 or "was lost" in (child.termination.message or "")
 
 
 async def test_a_killed_programs_supervisor_ends_with_it(

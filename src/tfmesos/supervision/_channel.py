@@ -44,6 +44,11 @@ class Channel:
         """Whether the supervisor can still be heard."""
         return self._is_open
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the supervisor's process is there."""
+        return self.pid is not None and process_start_time(self.pid) == self.start_time
+
     async def send_program(self, frame: bytes) -> None:
         """Tell the supervisor its next program; raises SupervisorLost."""
         self._is_sending = True
@@ -74,7 +79,7 @@ class Channel:
             return  # it is gone, which is noticed where it is read
 
     def drain(self) -> None:
-        """Take what the supervisor still said; it must have ended."""
+        """Take what the supervisor still said; it must not be alive."""
         while self._is_open:
             self._on_readable()
 

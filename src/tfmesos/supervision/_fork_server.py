@@ -1,7 +1,7 @@
 """The process that forks supervisors: small, so that forks are quick; a subreaper, to end what a lost one leaves.
 
 It is asked over a SOCK_SEQPACKET socket: one message with one descriptor (the new supervisor's channel) is one fork. It
-says, there, "<pid> <wait status>" of a supervisor that did not end by itself, when nothing of its tree is left.
+says, there, "<pid> <wait status>" of each supervisor that ended, when nothing of its tree is left.
 """
 
 import gc
@@ -101,6 +101,8 @@ class ForkServer:
                 self._supervisors.discard(pid)
                 if status:
                     self._lost.append((pid, status))
+                else:
+                    self._say(f"{pid} 0".encode())
 
     def _end_orphans(self) -> None:
         """Kill what lost supervisors left; once nothing is left, say that they were lost."""

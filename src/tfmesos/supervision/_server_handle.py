@@ -26,13 +26,13 @@ main(int(sys.argv[2]), int(sys.argv[3]), has_terminal=sys.argv[4] == "terminal")
 
 
 class ServerHandle:
-    """One fork server process. `on_supervisor_lost(pid, wait status)` and `on_lost(handle)` are called in the loop."""
+    """One fork server process. `on_supervisor_gone(pid, wait status)` and `on_lost(handle)` are called in the loop."""
 
     def __init__(
-        self, on_supervisor_lost: Callable[[int, int], None], on_lost: Callable[["ServerHandle"], None]
+        self, on_supervisor_gone: Callable[[int, int], None], on_lost: Callable[["ServerHandle"], None]
     ) -> None:
         """Nothing is started yet."""
-        self._on_supervisor_lost = on_supervisor_lost
+        self._on_supervisor_gone = on_supervisor_gone
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._requests: socket.socket | None = None
@@ -109,7 +109,7 @@ class ServerHandle:
             message = b""
         if message:
             pid, status = message.split()
-            self._on_supervisor_lost(int(pid), int(status))
+            self._on_supervisor_gone(int(pid), int(status))
         else:
             self._close_requests()
 

@@ -12,8 +12,6 @@ from tfmesos.supervision._tree import become_subreaper, signal_tree
 from tfmesos.supervision._waking import Waiter, reap
 
 _READ_SIZE = 256 << 10
-_IDLE_S = 0.5
-"""How long a supervisor waits for the next program after one that ended by itself."""
 _NOTHING = Program()
 """What it supervises until it is told."""
 
@@ -65,11 +63,10 @@ class Supervisor:
         return not self._life.killed and not self._is_lost
 
     def _wait_for_next(self) -> bool:
-        """Whether another program came soon; then its life has begun."""
+        """Whether another program came; then its life has begun. The owner ends the waiting: only so none is lost."""
         self._program, self._life, self._main_pid = _NOTHING, Life(), 0
-        idle_until = monotonic() + _IDLE_S
-        while self._program is _NOTHING and not self._is_lost and monotonic() < idle_until:
-            self._wait(idle_until)
+        while self._program is _NOTHING and not self._is_lost:
+            self._wait(None)
         return self._program is not _NOTHING
 
     def _wait(self, deadline: float | None) -> None:

@@ -82,7 +82,6 @@ class Supervised:
 
     def end_unreported(self, message: str) -> None:
         """The supervisor is gone and nothing of the tree is left, unless that was reported. For `Supervisors`."""
-        self.channel.drain()
         self._end(Termination(wait_status=None, killed=self._is_kill_asked, message=message))
 
     def _send(self, kind: Kind, body: bytes = b"") -> None:

@@ -17,6 +17,7 @@ from tfmesos.supervision.supervised import Supervised
 
 _TRIES = 5
 """A loss may be noticed only by the launches that meet it."""
+IDLE_S = 0.5
 _MAX_FORKING = 8
 """Forks asked for at a time; the fork server makes one after the other."""
 _CLOSED = "no more programs are started: these supervisors were closed"
@@ -25,8 +26,8 @@ _CLOSED = "no more programs are started: these supervisors were closed"
 class Supervisors:
     """Launches programs, each under its own supervisor, through one fork server.
 
-    A supervisor whose program ended by itself waits a moment for the next one: for programs that follow each other
-    quickly this saves most of the cost of a start.
+    A supervisor whose program ended by itself is kept for half a second: for programs that follow each other quickly
+    this saves most of the cost of a start.
     """
 
     def __init__(self, *, has_terminal: bool = False) -> None:
@@ -34,11 +35,10 @@ class Supervisors:
         self._has_terminal = has_terminal
         self._server: ServerHandle | None = None
         self._busy: dict[Channel, Supervised] = {}
-        self._idle: list[Channel] = []
+        self._idle: dict[Channel, asyncio.TimerHandle] = {}
         self._launching = 0
         self._forking = 0
         self._waiters: deque[asyncio.Future[None]] = deque()
-        self._lost_while_launching: set[int] = set()
         self._is_closed = False
         self._nothing_runs = asyncio.Event()
         self._nothing_runs.set()
@@ -48,7 +48,7 @@ class Supervisors:
         if self._is_closed:
             raise SupervisionError(_CLOSED)
         if self._server is None or not self._server.is_alive:
-            server = ServerHandle(self._on_supervisor_lost, self._on_server_lost)
+            server = ServerHandle(self._on_supervisor_gone, self._on_server_lost)
             server.start(has_terminal=self._has_terminal)
             self._server = server
 
@@ -83,12 +83,12 @@ class Supervisors:
             await channel.send_program(program)
             if self._is_closed:
                 raise SupervisionError(_CLOSED)
-            if not channel.is_open or channel.pid in self._lost_while_launching:
+            if not channel.is_open or not channel.is_alive:
                 raise SupervisorLost(f"the supervisor of {spec.id!r} was lost before it started")
         except BaseException:
             channel.close()
             raise
-        child = Supervised(spec, channel, self._on_ended)
+        child = Supervised(spec, channel, self._on_ended)  # if it goes from now on, that is told to this one
         self._busy[channel] = child
         return child
 
@@ -108,7 +108,8 @@ class Supervisors:
 
     def _take_idle(self) -> Channel | None:
         while self._idle:
-            channel = self._idle.pop()
+            channel, timer = self._idle.popitem()
+            timer.cancel()
             if channel.server.is_alive:
                 return channel
             channel.close()
@@ -145,25 +146,27 @@ class Supervisors:
         if self._is_closed or child.termination.killed or child.termination.message:
             channel.close()
         elif channel.is_open:
-            self._idle.append(channel)
+            self._idle[channel] = asyncio.get_running_loop().call_later(IDLE_S, channel.close)
             self._wake_next()
 
     def _on_channel_closed(self, channel: Channel) -> None:
-        if channel in self._idle:
-            self._idle.remove(channel)
+        timer = self._idle.pop(channel, None)
+        if timer is not None:
+            timer.cancel()
         child = self._busy.get(channel)
         if child is not None:
             child.on_supervisor_lost()
             if channel.server.has_exited:
                 child.end_unreported("its supervisor and the fork server were lost")
 
-    def _on_supervisor_lost(self, pid: int, status: int) -> None:
-        for channel, child in list(self._busy.items()):
-            if channel.pid == pid:
-                child.end_unreported(f"its supervisor (pid {pid}) was lost: {_ending(status)}")
+    def _on_supervisor_gone(self, pid: int, status: int) -> None:
+        """It ended, lost or on purpose, and nothing is left below it."""
+        for channel in [*self._busy, *self._idle]:
+            if channel.pid == pid and not channel.is_alive:
+                channel.drain()
+                if (child := self._busy.get(channel)) is not None:
+                    child.end_unreported(f"its supervisor (pid {pid}) was lost: {_ending(status)}")
                 return
-        self._lost_while_launching.add(pid)
-        self._note_what_runs()
 
     def _on_server_lost(self, lost: ServerHandle) -> None:
         for channel, child in list(self._busy.items()):
@@ -171,8 +174,6 @@ class Supervisors:
                 child.end_unreported("its supervisor and the fork server were lost")
 
     def _note_what_runs(self) -> None:
-        if not self._launching:
-            self._lost_while_launching.clear()
         if self._busy or self._launching:
             self._nothing_runs.clear()
         else:
