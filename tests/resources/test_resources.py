@@ -230,6 +230,8 @@ reservation = mesos_pb2.Resource.ReservationInfo
         (messages(scalar={"value": -1.0}), "Resource 'cpus:-1' is invalid: Invalid scalar resource: value <= 0"),
         (messages(ranges={"range": []}), "Resource 'cpus:1' is invalid: Invalid scalar resource"),
         (messages(scalar={"value": float("nan")}), "is invalid: Invalid scalar resource: value is not finite"),
+        (messages(scalar={"value": 0.0004}), "Resource 'cpus:0' is invalid: Invalid scalar resource: value <= 0"),
+        (messages(scalar={"value": -0.0004}), "Resource 'cpus:0' is invalid: Invalid scalar resource: value <= 0"),
         (messages(scalar={"value": 1e308}), "is invalid: Invalid scalar resource: value is too large"),
         (messages(scalar={"value": 9.3e15}), "is invalid: Invalid scalar resource: value is too large"),
         (messages(disk={}), "DiskInfo should not be set for cpus resource"),
@@ -248,6 +250,11 @@ def test_a_malformed_message_is_refused_with_mesos_text(resource: list[mesos_pb2
     with pytest.raises(ResourcesError) as caught:
         Resources.from_proto(resource)
     assert error in str(caught.value)
+
+
+def test_halves_of_a_thousandth_are_rounded_up_as_in_mesos() -> None:
+    assert Resources.from_proto(messages(scalar={"value": 0.0005})).scalar("cpus") == 1
+    assert Resources.from_proto(messages(scalar={"value": 0.0025})).scalar("cpus") == 3
 
 
 def test_a_message_without_its_value_or_with_a_bad_one_is_refused_with_the_recorded_text() -> None:

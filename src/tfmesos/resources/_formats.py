@@ -64,8 +64,8 @@ def message_of(entry: Entry, format: str, role: str | None) -> mesos_pb2.Resourc
 
 
 def thousandths(value: float) -> int:
-    """Mesos' fixed point: rounded to three decimals."""
-    return round(value * 1000)
+    """Mesos' fixed point: rounded to three decimals, halves away from zero."""
+    return int(math.copysign(math.floor(abs(value) * 1000 + 0.5), value))
 
 
 def is_representable(value: float) -> bool:
@@ -172,7 +172,8 @@ def _validate_scalar(resource: mesos_pb2.Resource) -> str | None:
         return "Invalid scalar resource: value is not finite"
     if not is_representable(value):
         return "Invalid scalar resource: value is too large"
-    return "Invalid scalar resource: value <= 0" if value < 0 else None
+    is_nothing = value != 0 and thousandths(value) <= 0  # Mesos 1.11: zero itself is fine
+    return "Invalid scalar resource: value <= 0" if is_nothing else None
 
 
 def _validate_ranges(resource: mesos_pb2.Resource) -> str | None:
