@@ -12,6 +12,7 @@ from tfmesos.master.core.partings import Partings
 from tfmesos.master.core.returns import Returns
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import AgentId
+from tfmesos.master.validation import id_error
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2
@@ -52,10 +53,13 @@ class Registrations:
 
     def reregister(self, sender: Pid, message: internal_pb2.ReregisterSlaveMessage) -> None:
         """An agent with an id: one of ours that was away, or one that knew another master."""
-        total = self._accepted_total(sender, message)
-        agent_id = AgentId(message.slave.id.value)
-        if total is None or not agent_id:
+        if error := _ids_error(message):
+            self._ledger.warn(f"ignored an agent at {sender}: {error}")
             return
+        total = self._accepted_total(sender, message)
+        if total is None:
+            return
+        agent_id = AgentId(message.slave.id.value)
         other = self._books.agents_by_pid.get(sender)
         if other is not None and other.id != agent_id:
             self._partings.remove(other, "a new agent registered at the same address", "registered")
@@ -250,3 +254,13 @@ class Registrations:
 def _fits(total: Resources, tasks: Iterable[Task], others: Iterable[Resources]) -> bool:
     used = sum((*(task.resources for task in tasks if task.holds), *others), Resources())
     return total.contains(used.unallocated())
+
+
+def _ids_error(message: internal_pb2.ReregisterSlaveMessage) -> str | None:
+    """What is wrong with an id that a returning agent tells; Mesos 1.11 ignores such a message."""
+    ids = [message.slave.id.value]
+    ids += [framework.id.value for framework in message.frameworks]
+    ids += [executor.executor_id.value for executor in message.executor_infos]
+    for task in message.tasks:
+        ids += [task.task_id.value, task.framework_id.value]
+    return next(filter(None, map(id_error, ids)), None)
