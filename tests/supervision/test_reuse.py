@@ -94,6 +94,13 @@ async def test_nobody_waits_for_long(supervisors: Supervisors, build_spec: Build
     assert (await run(supervisors, build_spec("true"))).pid != child.pid
 
 
+async def test_a_supervisor_that_keeps_a_record_serves_one_program(
+    supervisors: Supervisors, build_spec: BuildSpec, tmp_path: Path
+) -> None:
+    spec = replace(build_spec("true"), record_dir=str(tmp_path))
+    assert len({(await run(supervisors, spec)).pid for _ in range(3)}) == 3
+
+
 @pytest.mark.parametrize("part", ["supervisor", "fork server"])
 async def test_a_loss_while_waiting_is_not_noticed(supervisors: Supervisors, build_spec: BuildSpec, part: str) -> None:
     # given supervisors that wait for a program

@@ -60,7 +60,7 @@ class Supervisor:
         while self._life.stage is not Stage.ENDED:
             self._wait(self._life.deadline)
             self._perform(self._life.tick(monotonic()))
-        return not self._life.killed and not self._is_lost
+        return not (self._life.killed or self._is_lost or self._program.record_dir)
 
     def _wait_for_next(self) -> bool:
         """Whether another program came; then its life has begun. The owner ends the waiting: only so none is lost."""

@@ -143,7 +143,8 @@ class Supervisors:
         del self._busy[channel]
         self._note_what_runs()
         assert child.termination is not None
-        if self._is_closed or child.termination.killed or child.termination.message:
+        was_disturbed = child.termination.killed or child.termination.message is not None
+        if self._is_closed or was_disturbed or child.spec.record_dir is not None:
             channel.close()
         elif channel.is_open:
             self._idle[channel] = asyncio.get_running_loop().call_later(IDLE_S, channel.close)
