@@ -407,6 +407,17 @@ async def test_an_unknown_user_fails_the_task(flags: AgentFlags, master: InTestM
     assert status.message == "Failed to launch container: there is no user 'nobody-of-that-name' on this agent"
 
 
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+async def test_a_task_of_nobody_does_not_run_as_root(flags: AgentFlags, master: InTestMaster) -> None:
+    async with running_agent(_with(flags, switch_user=True), master):
+        await master.wait_for(Registered)
+        master.run(command_task("whose"))
+        status = await master.wait_for_end("whose")
+
+    assert "names a user" in status.message
+
+
 async def test_a_masters_order_to_shut_down_is_an_error(agent: Agent, master: InTestMaster) -> None:
     master.send(internal_pb2.ShutdownMessage(message="Machine is `DOWN`"))
 

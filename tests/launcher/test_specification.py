@@ -44,6 +44,8 @@ def test_one_whole_card_may_be_written_as_a_float() -> None:
         ({"cpus": float("nan")}, "cpus is a number, not nan"),
         ({"cpus": True}, "cpus is a number, not True"),
         ({"mem": -5}, "mem is -5; it cannot be negative"),
+        ({"cpus": 0.0004}, "cpus is 0.0004; Mesos takes 0.001 to"),
+        ({"mem": 10**17}, "mem is 100000000000000000; Mesos takes 0.001 to"),
         ({"cpus": 0, "mem": 0}, "a task needs some cpus or mem"),
         ({"name": "a\nb"}, "control characters"),
         ({"name": "a/b"}, "must not hold"),

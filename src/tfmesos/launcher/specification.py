@@ -9,7 +9,9 @@ from tfmesos.launcher.errors import JobSpecError
 NAME_LIMIT = 128
 """Bytes of a role's name: it is a part of Mesos' task ids, which end at 255 bytes."""
 
-THOUSAND = 1000
+SMALLEST = 0.0005
+LARGEST = 2.0**63 / 1000
+"""Mesos counts in thousandths: below the first an amount rounds to nothing, from the second on it overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Job:
             raise JobSpecError(f"job {self.name!r}: gpus is {self.gpus}, but a card cannot be shared")
         object.__setattr__(self, "gpus", int(self.gpus))
         object.__setattr__(self, "cmd", _checked_command(self.name, self.cmd))
-        if self.num and not _thousandths(self.cpus) and not _thousandths(self.mem):
+        if self.num and not self.cpus and not self.mem:
             raise JobSpecError(f"job {self.name!r}: a task needs some cpus or mem, both are 0")
 
     @property
@@ -117,6 +119,8 @@ def _check_amount(name: str, what: str, value: object) -> None:
         raise JobSpecError(f"job {name!r}: {what} is a number, not {value!r}")
     if value < 0:
         raise JobSpecError(f"job {name!r}: {what} is {value}; it cannot be negative")
+    if value and not SMALLEST <= value < LARGEST:
+        raise JobSpecError(f"job {name!r}: {what} is {value}; Mesos takes 0.001 to {LARGEST:.2g}")
 
 
 def _checked_command(name: str, cmd: object) -> str | tuple[str, ...] | None:
@@ -138,7 +142,3 @@ def check_text(text: str, what: str) -> None:
         raise JobSpecError(f"{what} {text!r} is not UTF-8; Mesos carries UTF-8 only") from None
     if "\0" in text:
         raise JobSpecError(f"{what} {text!r} holds a NUL character")
-
-
-def _thousandths(value: float) -> int:
-    return round(value * THOUSAND)

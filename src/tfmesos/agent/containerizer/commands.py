@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from tfmesos.agent.containerizer.environment import common_environment, task_environment
@@ -67,7 +68,11 @@ class CommandContainerizer:
 
     def _identity(self, task: mesos_pb2.TaskInfo, place: ContainerPlace) -> Identity | None:
         user = task.command.user or place.framework.user
-        return identity_of(user) if self._flags.switch_user and user else None
+        if not self._flags.switch_user:
+            return None
+        if not user and os.geteuid() == 0:
+            raise LaunchFailed("neither the task nor its framework names a user, and none is root by accident")
+        return identity_of(user) if user else None
 
     def _make_sandbox(self, place: ContainerPlace, identity: Identity | None) -> str:
         runs = self._work_dir.executor(place.agent_id, place.framework.id.value, place.executor_id)
