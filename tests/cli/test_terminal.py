@@ -1,6 +1,7 @@
 """Where tfrun writes."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Iterator
 
@@ -24,6 +25,10 @@ def output(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
             os.close(descriptor)
 
 
+def fail(error: OSError) -> None:
+    pytest.fail(str(error))
+
+
 def read_all(reading: int, count: int) -> bytes:
     data = b""
     while len(data) < count:
@@ -33,7 +38,7 @@ def read_all(reading: int, count: int) -> bytes:
 
 async def test_a_slow_reader_holds_the_writer_back_but_not_the_loop(output: int) -> None:
     data = b"x" * (3 * PIPE_SIZE)
-    writing = asyncio.create_task(Terminal(pytest.fail).write_log(Stream.STDOUT, data))
+    writing = asyncio.create_task(Terminal(fail).write_log(Stream.STDOUT, data))
 
     for _ in range(100):
         await asyncio.sleep(0)
@@ -46,28 +51,39 @@ async def test_a_slow_reader_holds_the_writer_back_but_not_the_loop(output: int)
 async def test_a_descriptor_that_does_not_block_is_waited_for(output: int) -> None:
     os.set_blocking(terminal._STDOUT, False)
     data = bytes(range(256)) * 1024
-    writing = asyncio.create_task(Terminal(pytest.fail).write_log(Stream.STDOUT, data))
+    writing = asyncio.create_task(Terminal(fail).write_log(Stream.STDOUT, data))
 
     assert await asyncio.to_thread(read_all, output, len(data)) == data
     await writing
 
 
 async def test_a_reader_that_went_away_is_told_once_and_the_rest_is_dropped(output: int) -> None:
-    closed: list[None] = []
-    screen = Terminal(lambda: closed.append(None))
+    closed: list[OSError] = []
+    screen = Terminal(closed.append)
     os.close(output)
 
     for _ in range(3):
         await screen.write_log(Stream.STDOUT, b"line\n")
 
-    assert closed == [None]
+    assert [type(error) for error in closed] == [BrokenPipeError]
 
 
 async def test_notes_carry_the_programs_name(output: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "_STDERR", terminal._STDOUT)
-    screen = Terminal(pytest.fail)
+    screen = Terminal(fail)
 
     screen.write_note("one\ntwo \udcff")
     await screen.flush()
 
     assert os.read(output, 100) == b"tfrun: one\ntfrun: two \\udcff\n"
+
+
+async def test_a_full_disk_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures: list[OSError] = []
+    full = os.open("/dev/full", os.O_WRONLY)
+    monkeypatch.setattr(terminal, "_STDOUT", full)
+
+    await Terminal(failures.append).write_log(Stream.STDOUT, b"line\n")
+    os.close(full)
+
+    assert [error.errno for error in failures] == [errno.ENOSPC]

@@ -46,8 +46,10 @@ def _print(text: str) -> int:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         sys.stdout = None  # nothing is left to be written at exit
+        if not isinstance(error, BrokenPipeError):
+            raise TfmesosError(f"cannot write to standard output: {error.strerror}") from error
     return 0
 
 

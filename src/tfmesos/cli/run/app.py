@@ -1,6 +1,7 @@
 """`tfrun` put together: options to a run, signals to its end, its outcome to an exit status."""
 
 import asyncio
+import errno
 import logging
 import os
 import signal
@@ -15,6 +16,7 @@ __all__ = ["build_options", "dry_run", "run"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NAME_LENGTH = 100
+_UNWRITTEN = 1
 
 
 def run(options: TfrunOptions) -> int:
@@ -68,6 +70,10 @@ async def _run(options: RunOptions, master: str | None) -> int:
     if outcome.text:
         await output.print_text(outcome.text)
     await output.flush()
+    if ending.lost and not outcome.exit_status:
+        # The job was done before the end of its output could be written.
+        await output.print_text(f"tfrun: {ending.lost}")
+        return _UNWRITTEN
     return outcome.exit_status
 
 
@@ -80,12 +86,13 @@ async def _outcome(hosted: HostedRun) -> Outcome:
 
 
 class _Ending:
-    """Signals, and an output that nobody reads: the first ends the job, the second at once, a third this process."""
+    """Signals, and output that cannot be written: the first ends the job, the second at once, a third this process."""
 
     def __init__(self) -> None:
         self._hosted: HostedRun | None = None
         self._output: Terminal | None = None
         self._count = 0
+        self._lost = ""
         self._stops: set[asyncio.Task[None]] = set()
 
     def follow(self, hosted: HostedRun, output: Terminal) -> None:
@@ -96,10 +103,19 @@ class _Ending:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, self._on_signal, number)
 
-    def on_closed(self) -> None:
-        """Nobody reads standard output: end as a program does that does not ignore SIGPIPE."""
+    @property
+    def lost(self) -> str:
+        """Why output could not be written though somebody waits for it; empty when all was."""
+        return self._lost
+
+    def on_closed(self, error: OSError) -> None:
+        """Nobody reads standard output: end as a program does that does not ignore SIGPIPE. Or it cannot be written."""
+        is_unread = error.errno in (errno.EPIPE, errno.EIO)  # EIO: the terminal has been closed
+        if not is_unread:
+            self._lost = f"cannot write to standard output: {error.strerror}"
         if not self._count:
-            self._end(signal.SIGPIPE, "nobody reads the output any more")
+            status = 128 + signal.SIGPIPE if is_unread else _UNWRITTEN
+            self._end(status, self._lost or "nobody reads the output any more")
 
     async def wait(self) -> None:
         """Wait until every stop under way is done."""
@@ -109,11 +125,10 @@ class _Ending:
     def _on_signal(self, number: signal.Signals) -> None:
         if self._count == 0 and self._output is not None:
             self._output.write_note(f"{number.name}: ending the tasks; once more ends them at once")
-        self._end(number, f"ended by {number.name}")
+        self._end(128 + number, f"ended by {number.name}")
 
-    def _end(self, number: signal.Signals, text: str) -> None:
+    def _end(self, status: int, text: str) -> None:
         self._count += 1
-        status = 128 + number
         if self._count > 2 or self._hosted is None:
             os._exit(status)
         stop = asyncio.create_task(self._hosted.stop(exit_status=status, text=text, at_once=self._count > 1))

@@ -18,10 +18,11 @@ _STDOUT, _STDERR = 1, 2
 class Terminal:
     """A TextSink. Bytes are written in the order they are given; `write_log` returns when its bytes are written.
 
-    When nobody reads standard output any more `on_closed` is called once, in the loop, and the rest is dropped.
+    When standard output cannot be written any more, for nobody reads it or its disk is full, `on_closed` is called once
+    with the reason, in the loop, and the rest is dropped.
     """
 
-    def __init__(self, on_closed: Callable[[], None]) -> None:
+    def __init__(self, on_closed: Callable[[OSError], None]) -> None:
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[tuple[int, bytes, asyncio.Future[None] | None]] = queue.SimpleQueue()
@@ -53,10 +54,13 @@ class Terminal:
     def _write_for_ever(self) -> None:
         while True:
             descriptor, data, written = self._queue.get()
-            if descriptor not in self._closed and not _write(descriptor, data):
-                self._closed.add(descriptor)
-                if descriptor == _STDOUT:
-                    self._tell(self._on_closed)
+            if descriptor not in self._closed:
+                try:
+                    _write(descriptor, data)
+                except OSError as error:
+                    self._closed.add(descriptor)
+                    if descriptor == _STDOUT:
+                        self._tell(self._on_closed, error)
             if written is not None:
                 self._tell(_set_done, written)
 
@@ -66,8 +70,8 @@ class Terminal:
             self._loop.call_soon_threadsafe(callback, *arguments)
 
 
-def _write(descriptor: int, data: bytes) -> bool:
-    """Write all; False when nobody reads there any more."""
+def _write(descriptor: int, data: bytes) -> None:
+    """Write all. Raises OSError when that is not possible any more."""
     view = memoryview(data)
     while view:
         try:
@@ -75,9 +79,6 @@ def _write(descriptor: int, data: bytes) -> bool:
         except BlockingIOError:
             # Whoever shares the descriptor with us has made it non-blocking.
             select.select([], [descriptor], [])
-        except OSError:
-            return False
-    return True
 
 
 def _set_done(future: "asyncio.Future[None]") -> None:
