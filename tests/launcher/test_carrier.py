@@ -124,6 +124,13 @@ def test_what_cannot_be_run_is_named(command: str, status: int) -> None:
     assert f"cannot run {command}" in err
 
 
+def test_a_command_whose_first_word_is_replaced_by_nothing() -> None:
+    status, _, err = run(command=["", "x"])
+
+    assert status == 127
+    assert err == "tfmesos: cannot run the command: its first word is empty\n"
+
+
 def test_a_taken_port_has_its_own_status() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

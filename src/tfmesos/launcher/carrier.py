@@ -117,6 +117,8 @@ def execute(command: "list[str]") -> "NoReturn":
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)  # Python ignores them, and an ignored signal stays so over exec
     arguments = [part.encode("utf-8") for part in command]
+    if not command[0]:
+        fail(127, "cannot run the command: its first word is empty")
     try:
         os.execvpe(arguments[0], arguments, os.environb)
     except OSError as error:

@@ -110,6 +110,7 @@ class Errands:
             case Revive():
                 await self._client.revive()
             case Kill(task_id, agent_id, grace_s):
+                log.info("%s: killing", task_id)
                 await self._client.kill(_task_id(task_id), _agent_id(agent_id), grace_s)
             case Reconcile(tasks):
                 await self._client.reconcile([(_task_id(task), _agent_id(agent)) for task, agent in tasks])
@@ -148,6 +149,8 @@ class Errands:
             self._tell(LaunchFailed(tuple(task.task_id for task in launch.tasks), "not launched"))
             self._tell(LaunchImpossible(str(error)))
             return
+        for task in launch.tasks:
+            log.info("%s: launching on %s", task.task_id, task.placed.hostname)
         filters = mesos_pb2.Filters(refuse_seconds=launch.refuse_s)
         try:
             await self._client.accept(map(_offer_id, launch.offer_ids), [operation], filters)

@@ -38,8 +38,10 @@ class ExtraConfig:
         """From a JSON file. Raises JobSpecError."""
         try:
             values = json.loads(Path(path).read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise JobSpecError(f"cannot read the extra_config {path!r}: {error}") from error
+        except OSError as error:
+            raise JobSpecError(f"cannot read the extra_config {path!r}: {error.strerror}") from error
+        except ValueError as error:
+            raise JobSpecError(f"the extra_config {path!r} is no JSON: {error}") from error
         if not isinstance(values, dict):
             raise JobSpecError(f"the extra_config {path!r} must hold a JSON object with initializer and finalizer")
         return cls.from_mapping(values)

@@ -237,6 +237,7 @@ class JobRun:
     def _hear(self, event: scheduler_pb2.Event, errands: Errands) -> None:
         match event.type:
             case scheduler_pb2.Event.SUBSCRIBED:
+                log.info("subscribed as framework %s", event.subscribed.framework_id.value)
                 self._tell(Subscribed())
             case scheduler_pb2.Event.OFFERS:
                 for offer in event.offers.offers:
@@ -245,7 +246,9 @@ class JobRun:
             case scheduler_pb2.Event.RESCIND:
                 self._tell(OfferRescinded(event.rescind.offer_id.value))
             case scheduler_pb2.Event.UPDATE:
-                self._tell(StatusArrived(read_status(event.update.status)), event.update.status)
+                status = read_status(event.update.status)
+                log.info("%s: %s%s", status.task_id, status.state, f": {status.message}" if status.message else "")
+                self._tell(StatusArrived(status), event.update.status)
             case scheduler_pb2.Event.ERROR:
                 self._tell(MasterRefused(event.error.message))
 
