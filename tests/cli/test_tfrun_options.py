@@ -104,7 +104,7 @@ def test_whole_gpus_may_be_written_with_a_fraction() -> None:
         (("-w", "1"), "the command is missing: tfrun -w N"),
         (("-w", "1", "--"), "the command is missing: tfrun -w N"),
         (("-w", "1", ""), "the command is missing: tfrun -w N"),
-        (("c",), "-w is missing"),
+        (("c",), "-w is missing: number of workers"),
         (("-w",), "-w needs a value: -w N"),
         (("-w", "--", "c"), "-w needs a value: -w N"),
         (("-w", "x", "c"), "-w x: a whole number is needed"),
@@ -141,6 +141,11 @@ def test_wrong_usage_is_told_in_one_line(words: tuple[str, ...], text: str) -> N
     assert str(caught.value).startswith(text)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_status == 2
+
+
+def test_nothing_is_suggested_where_only_the_dashes_are_alike() -> None:
+    with pytest.raises(UsageError, match=r"^unknown option '--nope'$"):
+        load("-w", "1", "--nope", "c")
 
 
 @pytest.mark.parametrize("words", [("--help",), ("-h",), ("-w", "x", "--nonsense", "-h"), ("-w", "1", "--help", "c")])

@@ -49,5 +49,5 @@ def _port(text: str, port: str | None) -> int:
     if port is None:
         return DEFAULT_PORT
     if not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) < 65536 or len(port) > 5:
-        raise MasterAddressError(text, f"port {port!r} is none; a port is a number from 1 to 65535")
+        raise MasterAddressError(text, f"{port!r} is no port; a port is a number from 1 to 65535")
     return int(port)

@@ -79,9 +79,9 @@ def parse_words(options: Sequence[Option], words: Sequence[str]) -> tuple[dict[s
             break
         for found, name, text in _read(options, word, rest):
             _store(values, found, name, text)
-    missing = [found.names[0] for found in options if found.is_required and found.dest not in values]
+    missing = [found for found in options if found.is_required and found.dest not in values]
     if missing:
-        raise UsageError(f"{missing[0]} is missing")
+        raise UsageError(f"{missing[0].names[0]} is missing: {missing[0].help}")
     return values, command
 
 
@@ -142,5 +142,6 @@ def _shown(text: str) -> str:
 def _suggestion(by_name: dict[str, Option], name: str) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, by_name, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""
+    bare = {each.lstrip("-"): each for each in by_name}  # the dashes are alike in all
+    close = get_close_matches(name.lstrip("-"), bare, n=1, cutoff=0.6)
+    return f"; did you mean {bare[close[0]]}?" if close else ""
