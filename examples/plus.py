@@ -19,6 +19,7 @@ def add(master: str | None) -> int:
     with cluster([Job("ps", 2), Job("worker", 2)], master=master, quiet=True) as c:
         # Imported here, so that the servers start while it loads. This process only asks: it needs no GPU.
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what fails is raised; the rest is about this machine
         import tensorflow.compat.v1 as tf
 
         with tf.Graph().as_default():

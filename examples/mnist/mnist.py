@@ -120,6 +120,7 @@ def main() -> int:
         with cluster(jobs, master=options.master, quiet=True) as c:
             # TensorFlow is imported in here, so that the servers start while it loads. This process only asks: no GPU.
             os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+            os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what fails is raised; the rest is about this machine
             accuracy = train(c.targets, options)
     except TfmesosError as error:
         print(f"mnist.py: {error}", file=sys.stderr)
