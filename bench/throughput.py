@@ -60,11 +60,16 @@ async def use_offer(client: SchedulerClient, offer: mesos_pb2.Offer, count: Coun
     await client.accept([offer.id], [operation])
 
 
-async def use_update(client: SchedulerClient, status: mesos_pb2.TaskStatus, count: Count) -> None:
+async def use_update(
+    client: SchedulerClient, status: mesos_pb2.TaskStatus, count: Count, calls: asyncio.TaskGroup
+) -> None:
+    if status.state in (mesos_pb2.TASK_STARTING, mesos_pb2.TASK_RUNNING):
+        calls.create_task(client.acknowledge(status))  # pipelined: nothing here waits for its answer
+        return
     await client.acknowledge(status)
     if status.state == mesos_pb2.TASK_FINISHED:
         count.finished += 1
-    elif status.state not in (mesos_pb2.TASK_STARTING, mesos_pb2.TASK_RUNNING):
+    else:
         count.others.append(f"{status.task_id.value}: {mesos_pb2.TaskState.Name(status.state)} {status.message}")
 
 
@@ -74,13 +79,13 @@ async def tasks_per_s(master: str, number: int) -> float:
     framework = mesos_pb2.FrameworkInfo(user="root", name="throughput")
     framework.roles.append("*")
     framework.capabilities.add(type=mesos_pb2.FrameworkInfo.Capability.MULTI_ROLE)
-    async with SchedulerClient(build_detector(master), framework) as client:
+    async with SchedulerClient(build_detector(master), framework) as client, asyncio.TaskGroup() as calls:
         async for event in client:
             if event.type == scheduler_pb2.Event.OFFERS:
                 for offer in event.offers.offers:
                     await use_offer(client, offer, count)
             elif event.type == scheduler_pb2.Event.UPDATE:
-                await use_update(client, event.update.status, count)
+                await use_update(client, event.update.status, count, calls)
             elif event.type == scheduler_pb2.Event.ERROR:
                 raise SystemExit(event.error.message)
             if count.finished + len(count.others) == count.wanted:
