@@ -14,14 +14,14 @@ _READ_SIZE = 64 << 10
 
 
 class Receiver(Protocol):
-    """Who is told what the supervisor says of the program it has now."""
+    """Who is told what the supervisor says of its program."""
 
     def on_frame(self, kind: Kind, body: bytes) -> None:
         """A frame came; not called for what concerns the supervisor itself."""
 
 
 class Channel:
-    """Leads to a supervisor, which runs one program after the other; `pid` is known when it was greeted."""
+    """Leads to a supervisor; its `pid` is known when it was greeted."""
 
     def __init__(self, control: socket.socket, server: ServerHandle, on_closed: Callable[["Channel"], None]) -> None:
         """`on_closed` is called once, when nothing more can come from there."""
@@ -50,7 +50,7 @@ class Channel:
         return self.pid is not None and process_start_time(self.pid) == self.start_time
 
     async def send_program(self, frame: bytes) -> None:
-        """Tell the supervisor its next program; raises SupervisorLost."""
+        """Tell the supervisor its program; raises SupervisorLost."""
         self._is_sending = True
         try:
             await self._loop.sock_sendall(self._control, frame)

@@ -27,7 +27,7 @@ class Kind(IntEnum):
     NOT_STARTED = 6
     """from it []; the reason follows in ENDED"""
     ENDED = 7
-    """from it, the last one of a program [wait status or -, blank, killed 0 or 1, blank, message]"""
+    """from it, the last one [wait status or -, blank, killed 0 or 1, blank, message]"""
     REFUSED = 8
     """from the fork server in a supervisor's place [message]"""
 

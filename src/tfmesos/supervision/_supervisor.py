@@ -12,8 +12,6 @@ from tfmesos.supervision._tree import become_subreaper, signal_tree
 from tfmesos.supervision._waking import Waiter, reap
 
 _READ_SIZE = 256 << 10
-_NOTHING = Program()
-"""What it supervises until it is told."""
 
 
 def write_record(directory: bytes, life: Life) -> None:
@@ -39,10 +37,9 @@ class Supervisor:
         """`control` leads to the program's owner, `owner` is its pidfd, `server` ends with the fork server."""
         self._control = control
         self._frames = FrameReader()
-        self._program = _NOTHING
+        self._program = Program()
         self._life = Life()
         self._main_pid = 0
-        self._is_lost = False
         become_subreaper(b"tfmesos-superv")
         self._waiter = Waiter(self._on_children)
         self._waiter.add(control.fileno(), self._on_frames)
@@ -50,27 +47,12 @@ class Supervisor:
         self._waiter.add(server, lambda: self._on_lost(server, "the fork server"))
 
     def run(self) -> None:
-        """One program after the other; each until nothing of it is left."""
+        """Until the program has ended and nothing of it is left."""
         self._say(Kind.HELLO, str(os.getpid()).encode())
-        while self._supervise() and self._wait_for_next():
-            pass
-
-    def _supervise(self) -> bool:
-        """A program to its end; whether this supervisor may have another one."""
         while self._life.stage is not Stage.ENDED:
-            self._wait(self._life.deadline)
+            deadline = self._life.deadline
+            self._waiter.wait(None if deadline is None else deadline - monotonic())
             self._perform(self._life.tick(monotonic()))
-        return not (self._life.killed or self._is_lost or self._program.record_dir)
-
-    def _wait_for_next(self) -> bool:
-        """Whether another program came; then its life has begun. The owner ends the waiting: only so none is lost."""
-        self._program, self._life, self._main_pid = _NOTHING, Life(), 0
-        while self._program is _NOTHING and not self._is_lost:
-            self._wait(None)
-        return self._program is not _NOTHING
-
-    def _wait(self, deadline: float | None) -> None:
-        self._waiter.wait(None if deadline is None else deadline - monotonic())
 
     def _on_frames(self) -> None:
         try:
@@ -85,15 +67,12 @@ class Supervisor:
     def _on_frame(self, kind: Kind, body: bytes) -> None:
         if kind is Kind.PROGRAM:
             self._program = Program.decode(body)
-        elif self._program is _NOTHING:
-            return  # meant for the program before, which has ended meanwhile
         elif kind is Kind.RELEASE:
             self._perform(self._life.release())
         elif kind is Kind.KILL:
             self._perform(self._life.kill(float(body), monotonic()))
 
     def _on_lost(self, descriptor: int, what: str) -> None:
-        self._is_lost = True
         self._waiter.remove(descriptor)
         self._perform(self._life.lose(what, self._program.grace_s, monotonic()))
 

@@ -15,7 +15,6 @@ class ProcessSpec:
     `stdout` and `stderr` are files, appended to, made if missing, opened as the program's user; stdin is /dev/null.
     `uid`, `gid` None: as this process; with a uid or gid given, `groups` are all the supplementary groups.
     `record_dir`: where the supervisor keeps record.json (None: nowhere): what it was asked and how the program ended.
-    Such a supervisor serves no second program.
     `grace_s`: between SIGTERM and SIGKILL when the supervisor ends the program by itself, because this process or the
     fork server was lost (at most 3 s are granted then), and in `Supervisors.close`.
     """

@@ -85,7 +85,7 @@ class Supervised:
         self._end(Termination(wait_status=None, killed=self._is_kill_asked, message=message))
 
     def _send(self, kind: Kind, body: bytes = b"") -> None:
-        """To the supervisor while it has this program; it may have another one later."""
+        """To the supervisor, until it has told the end."""
         if self._termination is None:
             self.channel.send(kind, body)
 

@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import socket
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -17,28 +16,21 @@ from tfmesos.supervision.supervised import Supervised
 
 _TRIES = 5
 """A loss may be noticed only by the launches that meet it."""
-IDLE_S = 0.5
 _MAX_FORKING = 8
 """Forks asked for at a time; the fork server makes one after the other."""
 _CLOSED = "no more programs are started: these supervisors were closed"
 
 
 class Supervisors:
-    """Launches programs, each under its own supervisor, through one fork server.
-
-    A supervisor whose program ended by itself is kept for half a second: for programs that follow each other quickly
-    this saves most of the cost of a start.
-    """
+    """Launches programs, each under its own supervisor, through one fork server."""
 
     def __init__(self, *, has_terminal: bool = False) -> None:
         """With a terminal: programs keep stdin, stdout, stderr and the process group of this process."""
         self._has_terminal = has_terminal
         self._server: ServerHandle | None = None
         self._busy: dict[Channel, Supervised] = {}
-        self._idle: dict[Channel, asyncio.TimerHandle] = {}
         self._launching = 0
-        self._forking = 0
-        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._forks = asyncio.Semaphore(_MAX_FORKING)
         self._is_closed = False
         self._nothing_runs = asyncio.Event()
         self._nothing_runs.set()
@@ -68,8 +60,6 @@ class Supervisors:
     async def close(self) -> None:
         """Kill all (with each one's grace), wait until nothing is left, end the fork server. Idempotent."""
         self._is_closed = True
-        for channel in list(self._idle):
-            channel.close()
         for child in self._busy.values():
             child.kill(child.spec.grace_s)
         self._note_what_runs()
@@ -78,7 +68,7 @@ class Supervisors:
             await self._server.close()
 
     async def _launch(self, spec: ProcessSpec, program: bytes) -> Supervised:
-        channel = await self._obtain_supervisor()
+        channel = await self._fork_supervisor()
         try:
             await channel.send_program(program)
             if self._is_closed:
@@ -92,32 +82,8 @@ class Supervisors:
         self._busy[channel] = child
         return child
 
-    async def _obtain_supervisor(self) -> Channel:
-        """One that waits for a program, or a new one when enough forks are on their way: short programs need few."""
-        while (channel := self._take_idle()) is None:
-            if self._forking < _MAX_FORKING:
-                return await self._fork_supervisor()
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
-            try:
-                await waiter
-            except asyncio.CancelledError:
-                self._wake_next()
-                raise
-        return channel
-
-    def _take_idle(self) -> Channel | None:
-        while self._idle:
-            channel, timer = self._idle.popitem()
-            timer.cancel()
-            if channel.server.is_alive:
-                return channel
-            channel.close()
-        return None
-
     async def _fork_supervisor(self) -> Channel:
-        self._forking += 1
-        try:
+        async with self._forks:
             await self.start()
             assert self._server is not None
             channel = await _ask_for_supervisor(self._server, self._on_channel_closed)
@@ -127,33 +93,13 @@ class Supervisors:
                 channel.close()
                 raise
             return channel
-        finally:
-            self._forking -= 1
-            self._wake_next()
-
-    def _wake_next(self) -> None:
-        while self._waiters:
-            waiter = self._waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
 
     def _on_ended(self, child: Supervised) -> None:
-        channel = child.channel
-        del self._busy[channel]
+        del self._busy[child.channel]
+        child.channel.close()
         self._note_what_runs()
-        assert child.termination is not None
-        was_disturbed = child.termination.killed or child.termination.message is not None
-        if self._is_closed or was_disturbed or child.spec.record_dir is not None:
-            channel.close()
-        elif channel.is_open:
-            self._idle[channel] = asyncio.get_running_loop().call_later(IDLE_S, channel.close)
-            self._wake_next()
 
     def _on_channel_closed(self, channel: Channel) -> None:
-        timer = self._idle.pop(channel, None)
-        if timer is not None:
-            timer.cancel()
         child = self._busy.get(channel)
         if child is not None:
             child.on_supervisor_lost()
@@ -162,11 +108,10 @@ class Supervisors:
 
     def _on_supervisor_gone(self, pid: int, status: int) -> None:
         """It ended, lost or on purpose, and nothing is left below it."""
-        for channel in [*self._busy, *self._idle]:
+        for channel, child in self._busy.items():
             if channel.pid == pid and not channel.is_alive:
                 channel.drain()
-                if (child := self._busy.get(channel)) is not None:
-                    child.end_unreported(f"its supervisor (pid {pid}) was lost: {_ending(status)}")
+                child.end_unreported(f"its supervisor (pid {pid}) was lost: {_ending(status)}")
                 return
 
     def _on_server_lost(self, lost: ServerHandle) -> None:
@@ -182,7 +127,10 @@ class Supervisors:
 
 
 async def _ask_for_supervisor(server: ServerHandle, on_closed: Callable[[Channel], None]) -> Channel:
-    ours, theirs = socket.socketpair()
+    try:
+        ours, theirs = socket.socketpair()
+    except OSError as error:
+        raise SupervisionError(f"cannot talk to one more supervisor: {error.strerror} (see ulimit -n)") from error
     with theirs:
         try:
             await server.fork(theirs)
