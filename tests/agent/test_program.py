@@ -104,6 +104,9 @@ async def test_sigusr1_unregisters(master: InTestMaster, tmp_path: Path) -> None
         (["--launcher=linux"], "'linux' is not supported yet; it can be posix"),
         (["--nonsense"], "Failed to load unknown flag 'nonsense'"),
         (["--attributes=x"], "--attributes: "),
+        (["--advertise_port=70000"], "a port is between 0 and 65535"),
+        (["--advertise_port=-1"], "Failed to convert '-1' to number"),
+        (["--max_completed_frameworks=-1"], "Failed to convert '-1' to number"),
     ],
 )
 async def test_wrong_usage_is_one_text_and_status_1(

@@ -100,3 +100,15 @@ async def test_a_refused_task_fails_with_the_text_and_mesos_reason(agent: Agent,
     assert status.source == mesos_pb2.TaskStatus.SOURCE_AGENT
     assert status.reason == mesos_pb2.TaskStatus.REASON_CONTAINER_LAUNCH_FAILED
     assert status.message == "Failed to launch container: GPUs are not supported by this agent yet"
+
+
+async def test_a_user_that_cannot_be_looked_up_fails_the_task_alone(agent: Agent, master: InTestMaster) -> None:
+    strange = command_task("strange")
+    strange.command.user = "a\0b"
+    master.run(strange)
+    master.run(command_task("plain"))
+
+    status = await master.wait_for_end("strange")
+
+    assert status.message == "Failed to launch container: there is no user 'a\\x00b' on this agent"
+    assert (await master.wait_for_end("plain")).state == mesos_pb2.TASK_FINISHED

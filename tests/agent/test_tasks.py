@@ -89,6 +89,44 @@ def test_a_lost_supervisor_fails_the_task_as_a_lost_executor() -> None:
     assert report.source == mesos_pb2.TaskStatus.SOURCE_AGENT
 
 
+def running(tasks: Tasks, container_id: str, task: mesos_pb2.TaskInfo) -> TaskRecord:
+    tasks.run(info("f"), task, container_id)
+    record = tasks.find(TaskKey("f", task.task_id.value))
+    assert record is not None
+    tasks.forked(record, 5)
+    tasks.opened(record, 0)
+    return record
+
+
+def test_the_time_limit_of_an_ended_task_does_not_end_the_next_of_its_id() -> None:
+    tasks = Tasks(1, 1)
+    limited = command_task("a")
+    limited.max_completion_time.nanoseconds = 10**9
+    first = running(tasks, "c1", limited)
+    tasks.ended(first, Ending(wait_status=0))
+    tasks.acknowledged(first.key)
+    running(tasks, "c2", command_task("a"))
+
+    assert tasks.tick(2) == []
+    assert tasks.deadline() is None
+
+
+def test_an_id_whose_container_still_ends_is_dropped_with_a_report() -> None:
+    tasks = Tasks(1, 1)
+    tasks.run(info("f"), command_task("a"), "c1")
+    tasks.kill(TaskKey("f", "a"), None)  # before the container was there: it is still under way
+    tasks.acknowledged(TaskKey("f", "a"))
+
+    (report,) = tasks.run(info("f"), command_task("a"), "c2")
+
+    assert isinstance(report, Report)
+    assert (report.state, report.record) == (mesos_pb2.TASK_LOST, None)
+    assert (report.message, report.reason) == (
+        "Executor terminating",
+        mesos_pb2.TaskStatus.REASON_EXECUTOR_TERMINATED,
+    )
+
+
 class Lives(RuleBasedStateMachine):
     """Tasks, containers, kills, acknowledgements and shut-downs, in any order."""
 

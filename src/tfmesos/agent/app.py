@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from aiohttp import web
+
 from tfmesos.agent.api import Api
 from tfmesos.agent.containerizer import CommandContainerizer
 from tfmesos.agent.errors import AgentStopped, BadAgentFlags
@@ -29,7 +31,7 @@ from tfmesos.agent.tasks import Tasks
 from tfmesos.discovery import Detector
 from tfmesos.resources import ResourcesError, parse_attributes
 from tfmesos.supervision import Supervisors
-from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress
+from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress, reply
 from tfmesos.wire import internal_pb2, mesos_pb2
 
 # Mesos 1.11: what a command executor keeps of its shutdown grace for reaping and for its last update.
@@ -61,6 +63,7 @@ class Agent:
         self._failure: BaseException | None = None
         self._address: Address | None = None
         self._membership: Membership | None = None
+        self._api: Api | None = None
 
     async def start(self) -> None:
         """Lock the work directory, listen, and begin to look for the master.
@@ -108,9 +111,7 @@ class Agent:
 
         mailbox = Mailbox()
         ip = await self._own_ip()
-        server = await HttpServer.start(
-            lambda request: self._api.handle(request), self._listen or TcpAddress(ip, flags.port), mailbox.receive
-        )
+        server = await HttpServer.start(self._answer, self._listen or TcpAddress(ip, flags.port), mailbox.receive)
         cleanup.push_async_callback(server.close)
         self._address = server.address
         pid = advertised_pid(flags, server.address, ip)
@@ -148,6 +149,11 @@ class Agent:
         await containerizer.start()
         runner.begin(group)
         membership.begin(group)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._api is None:  # it listens, but is not put together yet
+            return reply(503, "Agent has not finished recovery")
+        return await self._api.handle(request)
 
     async def _own_ip(self) -> str:
         """The address to listen on, or to claim where `listen` says something else."""

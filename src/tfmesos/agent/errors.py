@@ -2,9 +2,11 @@
 
 AgentError                 the agent cannot start or go on; exit status 1 as Mesos' own
   WorkDirInUse             another running agent holds the work directory
-  AddressInUse             another program listens on the address
   AgentStopped             the master ordered this agent to shut down
   BadAgentFlags            a value of a flag cannot be used on this machine
+  LaunchFailed             a container could not be made (containerizer/protocol.py); only its task fails
+
+An address that is taken is transport's BindError.
 """
 
 from tfmesos.errors import TfmesosError

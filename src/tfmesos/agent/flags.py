@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tfmesos.flags import FlagError, flag, format_duration, parse_duration
 
 DEFAULT_PORT = 5051
+_MAX_PORT = 65535
 ISOLATION = "posix/cpu,posix/mem"
 
 
@@ -19,6 +20,19 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def _parse_count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise FlagError(f"Failed to convert '{text}' to number: a whole number from 0 is wanted")
+    return int(text)
+
+
+def _parse_port(text: str) -> int:
+    port = _parse_count(text)
+    if port > _MAX_PORT:
+        raise FlagError(f"a port is between 0 and {_MAX_PORT}")
+    return port
 
 
 def parse_string_map(text: str) -> Mapping[str, str]:
@@ -41,9 +55,11 @@ class AgentFlags:
     ip: str | None = flag(
         default=None, help="address to listen on; without it the address of this machine that routes to the master"
     )
-    port: int = flag(default=DEFAULT_PORT, help="port to listen on; 0 takes any free one")
+    port: int = flag(default=DEFAULT_PORT, parse=_parse_port, help="port to listen on; 0 takes any free one")
     advertise_ip: str | None = flag(default=None, help="address that the master and clients are told instead of --ip")
-    advertise_port: int | None = flag(default=None, help="port that the master is told instead of --port")
+    advertise_port: int | None = flag(
+        default=None, parse=_parse_port, help="port that the master is told instead of --port"
+    )
     hostname: str | None = flag(default=None, help="name that offers carry; without it what the address resolves to")
     hostname_lookup: bool = flag(default=True, help="whether to resolve the address to a name; if not, it is the name")
     resources: str | None = flag(
@@ -76,9 +92,11 @@ class AgentFlags:
         show=format_duration,
         help="longest first wait before registering; then twice that, doubled each time up to 1mins",
     )
-    max_completed_frameworks: int = flag(default=50, help="how many ended frameworks /state remembers")
+    max_completed_frameworks: int = flag(
+        default=50, parse=_parse_count, help="how many ended frameworks /state remembers"
+    )
     max_completed_executors_per_framework: int = flag(
-        default=150, help="how many ended containers of a framework /state remembers"
+        default=150, parse=_parse_count, help="how many ended containers of a framework /state remembers"
     )
     quiet: bool = flag(default=False, help="log nothing on standard error")
     logging_level: str = flag(

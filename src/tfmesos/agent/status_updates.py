@@ -137,7 +137,7 @@ class StatusUpdates:
             del self._streams[key]
 
     def head(self, key: TaskKey) -> internal_pb2.StatusUpdate | None:
-        """The update that the master has not acknowledged yet, for re-registration."""
+        """The update whose acknowledgement is awaited next."""
         stream = self._streams.get(key)
         return stream.pending[0] if stream is not None and stream.pending else None
 

@@ -81,7 +81,8 @@ class Tasks:
         self.frameworks: dict[str, FrameworkRecord] = {}
         self.completed_frameworks: deque[FrameworkRecord] = deque(maxlen=max_completed_frameworks)
         self._max_completed_tasks = max_completed_tasks
-        self._overdue: list[tuple[float, TaskKey]] = []  # a heap: when max_completion_time ends
+        # A heap: when max_completion_time ends, and of which container (a task's id may be used again before).
+        self._overdue: list[tuple[float, str, TaskKey]] = []
 
     def records(self) -> Iterator[TaskRecord]:
         """All tasks that are not forgotten."""
@@ -93,10 +94,16 @@ class Tasks:
         return framework.tasks.get(key.task_id) if framework else None
 
     def run(self, info: mesos_pb2.FrameworkInfo, task: mesos_pb2.TaskInfo, container_id: str) -> list[Action]:
-        """The master hands over a task. Ignored: one whose id is still in use, and one of an ending framework."""
+        """The master hands over a task. Ignored: one of an ending framework, and one that was handed over before.
+
+        One whose id was acknowledged as ended while its container still ends is dropped with a report.
+        """
         framework = self._framework(info)
         key = TaskKey(info.id.value, task.task_id.value)
-        if framework.is_ending or key.task_id in framework.tasks:
+        before = framework.tasks.get(key.task_id)
+        if before is not None and before.is_acknowledged and not framework.is_ending:
+            return [unknown(info, key, "Executor terminating", _Status.REASON_EXECUTOR_TERMINATED)]
+        if framework.is_ending or before is not None:
             return []
         record = build_record(task, info, container_id)
         framework.tasks[key.task_id] = record
@@ -117,7 +124,7 @@ class Tasks:
         record.move(Phase.RUNNING)
         if record.info.HasField("max_completion_time"):
             due = now + record.info.max_completion_time.nanoseconds / NANOSECONDS
-            heapq.heappush(self._overdue, (due, record.key))
+            heapq.heappush(self._overdue, (due, record.container_id, record.key))
         return [] if self._is_silent(record) else [self._report(record, mesos_pb2.TASK_RUNNING)]
 
     def failed(self, record: TaskRecord, message: str) -> list[Action]:
@@ -190,19 +197,27 @@ class Tasks:
 
     def deadline(self) -> float | None:
         """When `tick` has something to do, if ever."""
+        while self._overdue and self._running(*self._overdue[0][1:]) is None:
+            heapq.heappop(self._overdue)
         return self._overdue[0][0] if self._overdue else None
 
     def tick(self, now: float) -> list[Action]:
         """End the tasks whose max_completion_time has passed: SIGTERM and at once SIGKILL, as Mesos 1.11 does."""
         actions: list[Action] = []
         while self._overdue and self._overdue[0][0] <= now:
-            _, key = heapq.heappop(self._overdue)
-            record = self.find(key)
-            if record is not None and record.phase is Phase.RUNNING:
+            _, container_id, key = heapq.heappop(self._overdue)
+            record = self._running(container_id, key)
+            if record is not None:
                 record.is_overdue = True
                 record.move(Phase.KILLING)
                 actions.append(KillContainer(record=record, grace_s=0.0))
         return actions
+
+    def _running(self, container_id: str, key: TaskKey) -> TaskRecord | None:
+        """The task's record if it still runs in this container."""
+        record = self.find(key)
+        is_this = record is not None and record.container_id == container_id and record.phase is Phase.RUNNING
+        return record if is_this else None
 
     def _framework(self, info: mesos_pb2.FrameworkInfo) -> FrameworkRecord:
         framework = self.frameworks.get(info.id.value)

@@ -26,7 +26,7 @@ def identity_of(name: str) -> Identity | None:
     """
     try:
         user = pwd.getpwnam(name)
-    except KeyError:
+    except (KeyError, ValueError):  # ValueError: a zero byte in the name
         raise LaunchFailed(f"there is no user {name!r} on this agent") from None
     if user.pw_uid == os.geteuid():
         return None
