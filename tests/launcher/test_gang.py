@@ -434,6 +434,12 @@ def test_the_time_limit() -> None:
     )
 
 
+def test_a_time_limit_that_is_over_together_with_another_timer_ends_the_job() -> None:
+    play = Play(Job("worker", 1, gpus=9, cmd="work"), time_limit_s=10.0)
+
+    assert ending(play.wait(10.1)).exit_status == 124
+
+
 def test_a_job_that_waits_asks_why_after_ten_seconds_and_says_it_once() -> None:
     play = Play(Job("worker", 1, gpus=9, cmd="work"))
     survey = Survey(agents=(total("a", gpus=8),), offered=("a",), role="*")
@@ -502,6 +508,14 @@ def test_the_failure_of_a_local_worker_is_the_jobs() -> None:
     end = ending(play.says(worker.task_id, "KILLED"))
 
     assert (end.exit_status, end.stopped) == (5, 2)
+
+
+def test_the_status_of_a_local_worker_is_the_one_it_was_told_with() -> None:
+    play = Play(Job("worker", 1, cmd="work"), local_address=LOCAL)
+
+    end = ending(play.tell(LocalEnded(2, "the variable A has too many bytes")))
+
+    assert end.exit_status == 2
 
 
 def test_a_local_worker_is_ended_with_the_others() -> None:

@@ -226,14 +226,14 @@ class Gang:
             self._do(FinishLogs(status.task_id))
         if status.state == FINISHED or self.phase not in (Phase.STARTING, Phase.RUNNING):
             return
-        self._failed(member, status, now)
+        self._failed(member, status, exit_status(status.message), now)
 
-    def _failed(self, member: Member, status: Status, now: float) -> None:
+    def _failed(self, member: Member, status: Status, number: int, now: float) -> None:
+        """A task ended as it should not, with this exit status."""
         all_run = self.phase is Phase.RUNNING
         if may_retry(member, status, attempt=self._members.attempt, all_run=all_run, now=now):
             self._retreat(member, status, now)
             return
-        number = exit_status(status.message)
         failed = FailedTask(
             key=member.key, task=member.task, hostname=member.hostname, status=status, exit_status=number
         )
@@ -252,7 +252,7 @@ class Gang:
         member.ended = True
         member.state = "TASK_FAILED" if status else FINISHED
         if status and self.phase is Phase.RUNNING:
-            self._failed(member, Status(task_id="", agent_id="", state=member.state, message=text), now)
+            self._failed(member, Status(task_id="", agent_id="", state=member.state, message=text), status, now)
         self._look(now)
 
     # -- looking at the whole
@@ -355,8 +355,8 @@ class Gang:
 
     def _time_passed(self, now: float) -> None:
         for name in [name for name, at in self._timers.items() if at <= now]:
-            del self._timers[name]
-            self._timer_fired(name, now)
+            if self._timers.pop(name, None) is not None:  # else an earlier one has ended the job
+                self._timer_fired(name, now)
         self._actions += self._placing.give_back(now)
         for member in self._members.all:
             if member.unreachable_until is not None and member.unreachable_until <= now:
@@ -390,7 +390,7 @@ class Gang:
         if member.is_followed:
             self._do(FinishLogs(member.task.task_id))
         if self.phase in (Phase.STARTING, Phase.RUNNING):
-            self._failed(member, status, now)
+            self._failed(member, status, exit_status(text), now)
         self._look(now)
 
     def _do(self, action: Action) -> None:
