@@ -13,6 +13,7 @@ from tfmesos.launcher.events import NewTask
 from tfmesos.launcher.messages import build_container, build_framework, build_task, read_offer
 from tfmesos.launcher.placement import place
 from tfmesos.launcher.volumes import Containerizer, ContainerOptions
+from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 
 Capability = mesos_pb2.FrameworkInfo.Capability
@@ -142,6 +143,16 @@ def test_an_agent_without_an_address_is_reached_by_its_name() -> None:
 
     message.url.address.ip, message.url.address.port = "10.1.2.3", 5999
     assert read_offer(message).endpoint == ("10.1.2.3", 5999)
+
+
+def test_an_offer_that_is_not_understood_is_of_no_use_but_not_lost() -> None:
+    message = mesos_pb2.Offer(hostname="node7")
+    message.id.value, message.agent_id.value, message.framework_id.value = "o", "a", "f"
+    message.resources.add(name="cpus", type=mesos_pb2.Value.SCALAR).scalar.value = -1
+
+    found = read_offer(message)
+
+    assert (found.id, found.resources) == ("o", Resources())
 
 
 def _random() -> Random:

@@ -117,6 +117,8 @@ class Errands:
             case AskSurvey():
                 self._start(self._survey())
             case StartLocal():
+                assert self._local is not None
+                self._local.renew()
                 self._start(self._run_local(action))
             case KillLocal(grace_s):
                 assert self._local is not None

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 from collections.abc import Mapping
 
@@ -47,6 +48,10 @@ class LocalTask:
             await self._process.wait()
             raise
 
+    def renew(self) -> None:
+        """It is to be run (again): what was asked of the run before does not concern it."""
+        self._process = self._grace_s = None
+
     def kill(self, grace_s: float) -> None:
         """End it, now or as soon as it has started."""
         self._grace_s = grace_s
@@ -74,6 +79,6 @@ def _told(end: Termination) -> tuple[int, str]:
         return 1, end.message or "its end is not known"
     if os.WIFSIGNALED(end.wait_status):
         number = os.WTERMSIG(end.wait_status)
-        return 128 + number, f"Command terminated with signal {number}"
+        return 128 + number, f"Command terminated with signal {signal.strsignal(number) or number}"
     number = os.WEXITSTATUS(end.wait_status)
     return number, f"Command exited with status {number}"

@@ -1,6 +1,7 @@
 """Between Mesos' messages and the launcher's own words."""
 
 import getpass
+import logging
 import os
 import pwd
 import socket
@@ -12,9 +13,11 @@ from tfmesos.launcher.options import RunOptions
 from tfmesos.launcher.placement import Offer
 from tfmesos.launcher.statuses import Status
 from tfmesos.launcher.volumes import Containerizer, Volume
-from tfmesos.resources import Resources
+from tfmesos.resources import Resources, ResourcesError
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.text import reason_name, source_name, state_name
+
+log = logging.getLogger(__name__)
 
 Capability = mesos_pb2.FrameworkInfo.Capability
 
@@ -48,7 +51,7 @@ def _current_user() -> str:
 def read_offer(offer: mesos_pb2.Offer) -> Offer:
     """An offer. Tasks are reached at the address the agent has for its master, its name is for people.
 
-    Raises ResourcesError.
+    Resources that are not understood count as none: the offer is of no use, and is given back as any other.
     """
     address = offer.url.address
     usable = address.ip and address.ip not in ("0.0.0.0", "::")
@@ -59,8 +62,16 @@ def read_offer(offer: mesos_pb2.Offer) -> Offer:
         host=host,
         hostname=offer.hostname,
         endpoint=(host, address.port or 5051),
-        resources=Resources.from_proto(offer.resources).unallocated(),
+        resources=_read_resources(offer),
     )
+
+
+def _read_resources(offer: mesos_pb2.Offer) -> Resources:
+    try:
+        return Resources.from_proto(offer.resources).unallocated()
+    except ResourcesError as error:
+        log.warning("offer %s is not understood: %s", offer.id.value, error)
+        return Resources()
 
 
 def read_status(status: mesos_pb2.TaskStatus) -> Status:

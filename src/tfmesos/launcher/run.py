@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from random import Random
 
-from tfmesos.client import ClientError, SchedulerClient
+from tfmesos.client import ClientError, MasterUnreachable, SchedulerClient
 from tfmesos.discovery import Detector, agent_address
 from tfmesos.errors import TfmesosError
 from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
@@ -34,10 +34,9 @@ from tfmesos.launcher.local_task import LOCAL_TASK, LocalTask, host_towards
 from tfmesos.launcher.logs import LogFollower
 from tfmesos.launcher.messages import build_framework, read_offer, read_status
 from tfmesos.launcher.options import RunOptions
-from tfmesos.launcher.placement import Offer, TaskKey
+from tfmesos.launcher.placement import TaskKey
 from tfmesos.launcher.sinks import TextSink
 from tfmesos.launcher.tasks import Outcome, TaskView
-from tfmesos.resources import ResourcesError
 from tfmesos.transport import Address, TcpAddress, TransportError
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 
@@ -211,8 +210,11 @@ class JobRun:
     async def _prepare_local(self) -> LocalTask | None:
         if not self._options.local_worker:
             return None
-        leader = await self._detector.detect(None)
-        return LocalTask(await host_towards(leader.address))
+        try:
+            leader = await self._detector.detect(None)
+            return LocalTask(await host_towards(leader.address))
+        except (TransportError, OSError) as error:
+            raise MasterUnreachable(None, str(error)) from error
 
     def _gang_options(self, local: LocalTask | None) -> GangOptions:
         return GangOptions(
@@ -242,7 +244,7 @@ class JobRun:
             case scheduler_pb2.Event.OFFERS:
                 for offer in event.offers.offers:
                     errands.saw_agent(offer.agent_id.value)
-                self._tell(OffersArrived(tuple(_usable(event))))
+                self._tell(OffersArrived(tuple(map(read_offer, event.offers.offers))))
             case scheduler_pb2.Event.RESCIND:
                 self._tell(OfferRescinded(event.rescind.offer_id.value))
             case scheduler_pb2.Event.UPDATE:
@@ -309,14 +311,6 @@ def _check_local_worker(options: RunOptions) -> None:
     has_one = any(job.name == LOCAL_TASK.job and LOCAL_TASK.index in job.indices for job in options.jobs)
     if options.local_worker and not has_one:
         raise JobSpecError("a local worker needs a job named worker with a task 0")
-
-
-def _usable(event: scheduler_pb2.Event) -> Iterator[Offer]:
-    for offer in event.offers.offers:
-        try:
-            yield read_offer(offer)
-        except ResourcesError as error:
-            log.warning("offer %s is not understood: %s", offer.id.value, error)
 
 
 async def _acknowledge(client: SchedulerClient, status: mesos_pb2.TaskStatus) -> None:
