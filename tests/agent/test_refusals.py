@@ -9,7 +9,9 @@ import pytest
 
 from tests.agent.in_test_master import InTestMaster, command_task
 from tfmesos.agent import Agent
+from tfmesos.agent.containerizer import LaunchFailed
 from tfmesos.agent.containerizer.refusals import refusal
+from tfmesos.agent.containerizer.users import identity_of
 from tfmesos.wire import mesos_pb2
 
 Change = Callable[[mesos_pb2.TaskInfo], object]
@@ -102,13 +104,6 @@ async def test_a_refused_task_fails_with_the_text_and_mesos_reason(agent: Agent,
     assert status.message == "Failed to launch container: GPUs are not supported by this agent yet"
 
 
-async def test_a_user_that_cannot_be_looked_up_fails_the_task_alone(agent: Agent, master: InTestMaster) -> None:
-    strange = command_task("strange")
-    strange.command.user = "a\0b"
-    master.run(strange)
-    master.run(command_task("plain"))
-
-    status = await master.wait_for_end("strange")
-
-    assert status.message == "Failed to launch container: there is no user 'a\\x00b' on this agent"
-    assert (await master.wait_for_end("plain")).state == mesos_pb2.TASK_FINISHED
+def test_a_user_whose_name_nobody_can_have_is_refused() -> None:
+    with pytest.raises(LaunchFailed, match="there is no user"):
+        identity_of("a\0b")
