@@ -175,6 +175,12 @@ def test_help_wins_and_goes_to_standard_output(workplace: Workplace) -> None:
     assert "--kill_after=VALUE" in result.output
 
 
+def test_the_version_is_that_of_mesos(workplace: Workplace) -> None:
+    result = workplace.run(*MESOS_EXECUTE, "--version", "--nonsense")
+
+    assert (result.returncode, result.stdout) == (0, "mesos 1.11.0\n")
+
+
 @pytest.mark.stock
 def test_on_a_stock_master_a_subscription_and_an_error(workplace: Workplace, stock_master: object) -> None:
     command = (*MESOS_EXECUTE, f"--master={stock_master.address}", "--name=x", "--command=true")  # type: ignore[attr-defined]

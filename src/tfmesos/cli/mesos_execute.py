@@ -4,7 +4,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from tfmesos.errors import TfmesosError
-from tfmesos.flags import FlagError, load_flags, usage, wants_help
+from tfmesos.flags import FlagError, load_flags, usage, wants_help, wants_version
+from tfmesos.version import MESOS_VERSION
 
 if TYPE_CHECKING:
     from tfmesos.cli.execute.flags import ExecuteFlags
@@ -24,6 +25,9 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     if wants_help(words):
         sys.stdout.write(usage(ExecuteFlags, _PROGRAM))
+        return 0
+    if wants_version(words):
+        print(f"mesos {MESOS_VERSION}")
         return 0
     try:
         return _run(load_flags(ExecuteFlags, words, None))
