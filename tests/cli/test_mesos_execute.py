@@ -178,7 +178,7 @@ def test_help_wins_and_goes_to_standard_output(workplace: Workplace) -> None:
 def test_the_version_is_that_of_mesos(workplace: Workplace) -> None:
     result = workplace.run(*MESOS_EXECUTE, "--version", "--nonsense")
 
-    assert (result.returncode, result.stdout) == (0, "mesos 1.11.0\n")
+    assert (result.status, result.output) == (0, "mesos 1.11.0\n")
 
 
 @pytest.mark.stock
