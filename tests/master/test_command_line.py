@@ -37,6 +37,11 @@ def test_help_loads_no_server() -> None:
         ([], "--work_dir needed for replicated log based registry"),
         (["--registry=x"], "'x' is not a supported option for registry persistence"),
         (["--registry=in_memory", "--port=70000"], "--port=70000: a port is between 0 and 65535"),
+        (["--registry=in_memory", "--advertise_port=-1"], "--advertise_port=-1: a port is between 0 and 65535"),
+        (
+            ["--registry=in_memory", "--max_completed_frameworks=-1"],
+            "--max_completed_frameworks=-1: a number from 0 is wanted",
+        ),
         (["--registry=in_memory", "--agent_ping_timeout=1ms"], "Must be between 1secs and 15mins"),
         (["--registry=in_memory", "--agent_reregister_timeout=1mins"], "Must be at least 10mins"),
         (["--registry=in_memory", "--allocation_interval=0secs"], "Must be at least 1ms"),

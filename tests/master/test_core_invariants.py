@@ -41,14 +41,7 @@ def added(bags: Iterable[Resources]) -> Resources:
 class MasterMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(
-            flags(
-                max_completed_tasks_per_framework=3,
-                max_completed_frameworks=2,
-                offer_timeout=30.0,
-                allocation_interval=5.0,
-            )
-        )
+        self.world = World(BOUNDED)
         self.frameworks: list[Framework] = []
         self.agents: list[Agent] = []
         self.tasks = 0

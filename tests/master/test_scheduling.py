@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.master.world import MODERN, Capability, World, flags, framework_info, task
+from tfmesos.master.allocator.filters import OfferFilters
 from tfmesos.master.core.launches import Launches
 from tfmesos.master.core.lifecycle import FrameworkState, IllegalStep
+from tfmesos.master.ids import AgentId, FrameworkId
 from tfmesos.resources import Resources
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 
@@ -91,6 +93,19 @@ def test_more_than_was_refused_is_offered_in_spite_of_the_filter() -> None:
     agent.update("t", framework.id, mesos_pb2.TASK_FINISHED)
     world.wait(1)
     assert len(framework.take_offers()) == 1
+
+
+def test_a_refusal_is_replaced_only_by_one_that_hides_more_for_longer() -> None:
+    one, two = Resources.parse("cpus:1"), Resources.parse("cpus:2")
+    owner, agent_id = (FrameworkId("f"), "r"), AgentId("a")
+    filters = OfferFilters()
+    filters.add(owner, agent_id, one, until=100.0)
+    filters.add(owner, agent_id, two, until=50.0)
+    assert filters.is_hidden(owner, agent_id, one, now=60.0)
+    assert not filters.is_hidden(owner, agent_id, two, now=60.0)
+    filters.add(owner, agent_id, two, until=200.0)
+    assert filters.is_hidden(owner, agent_id, one, now=150.0)
+    assert not filters.is_hidden(owner, agent_id, two, now=200.0)
 
 
 @pytest.mark.parametrize(

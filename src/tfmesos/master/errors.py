@@ -5,6 +5,7 @@ TfmesosError
     MasterFlagError             a flag's value is not allowed, or flags contradict each other
     WorkDirTaken                another master runs on this work_dir
     WorkDirUnusable             the work_dir cannot be made or written
+    AddressUnusable             the address to listen on cannot be had
 """
 
 from tfmesos.errors import TfmesosError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tfmesos.flags import flag, format_duration, parse_duration
 from tfmesos.master.errors import MasterFlagError
 
-_REGISTRIES = {"replicated_log": "replicated_log", "log_storage": "replicated_log", "in_memory": "in_memory"}
+_REGISTRIES = ("replicated_log", "log_storage", "in_memory")
 _SORTERS = ("drf", "random")
 _LEVELS = ("INFO", "WARNING", "ERROR")
 _MINUTE_S = 60.0
@@ -181,7 +181,14 @@ class MasterFlags:
         )
 
     def _wrong_numbers(self) -> Iterable[tuple[bool, str]]:
-        yield not 0 <= self.port <= _MAX_PORT, f"--port={self.port}: a port is between 0 and {_MAX_PORT}"
+        for name, port in (("port", self.port), ("advertise_port", self.advertise_port or 0)):
+            yield not 0 <= port <= _MAX_PORT, f"--{name}={port}: a port is between 0 and {_MAX_PORT}"
+        for name, count in (
+            ("max_completed_frameworks", self.max_completed_frameworks),
+            ("max_completed_tasks_per_framework", self.max_completed_tasks_per_framework),
+            ("max_unreachable_tasks_per_framework", self.max_unreachable_tasks_per_framework),
+        ):
+            yield count < 0, f"--{name}={count}: a number from 0 is wanted"
         yield (
             self.allocation_interval < _MIN_ALLOCATION_INTERVAL_S,
             f"Invalid value '{format_duration(self.allocation_interval)}' for --allocation_interval: "
@@ -201,7 +208,6 @@ class MasterFlags:
             f"Invalid value '{format_duration(self.agent_reregister_timeout)}' for --agent_reregister_timeout: "
             "Must be at least 10mins",
         )
-        yield self.allocation_interval <= 0, "Invalid value for --allocation_interval: Must be greater than 0secs"
         yield (
             self.offer_timeout is not None and self.offer_timeout <= 0,
             "Invalid value for --offer_timeout: Must be greater than 0secs",

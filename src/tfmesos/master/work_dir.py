@@ -28,11 +28,14 @@ class WorkDir:
             raise WorkDirUnusable(str(self._path), error.strerror or str(error)) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            os.truncate(self._file, 0)
+            os.write(self._file, f"{os.getpid()}\n".encode())
+        except BlockingIOError as error:
             self.release()
             raise WorkDirTaken(str(self._path)) from error
-        os.truncate(self._file, 0)
-        os.write(self._file, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            self.release()
+            raise WorkDirUnusable(str(self._path), error.strerror or str(error)) from error
 
     def release(self) -> None:
         """Unlock; may be called again."""

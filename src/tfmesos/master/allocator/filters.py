@@ -21,7 +21,10 @@ class OfferFilters:
 
     def add(self, owner: tuple[FrameworkId, str], agent_id: AgentId, resources: Resources, until: float) -> None:
         """Hide `resources` of the agent from the framework and role until then."""
-        self._refusals[owner].setdefault(agent_id, []).append(_Refusal(resources, until))
+        known = self._refusals[owner].get(agent_id, [])
+        # What the new one hides as long, it replaces: else long refusals of growing offers would pile up.
+        kept = [one for one in known if one.until > until or not resources.contains(one.resources)]
+        self._refusals[owner][agent_id] = [*kept, _Refusal(resources, until)]
 
     def is_hidden(self, owner: tuple[FrameworkId, str], agent_id: AgentId, resources: Resources, now: float) -> bool:
         """Whether a refusal that still holds contains these resources."""

@@ -127,10 +127,7 @@ class Returns:
             framework = self._books.frameworks[task.framework_id]
             if task.id in framework.tasks or not task.holds:
                 continue
-            free = (
-                agent.total - agent.used().unallocated() if agent.total.contains(agent.used().unallocated()) else None
-            )
-            if free is None or not free.contains(task.resources.unallocated()):
+            if not agent.total.contains(agent.used().unallocated() + task.resources.unallocated()):
                 self._ledger.warn(f"cannot adopt task {task.id} of {framework}: beyond the resources of {agent}")
                 continue
             task.message.agent_id.value = agent.id
