@@ -1,10 +1,9 @@
-"""The rules for names and bodies, and content negotiation: pure functions."""
+"""The rules for names and bodies: pure functions."""
 
 from __future__ import annotations
 
 import pytest
 
-from tfmesos.master.media import JSON, PROTOBUF, chosen_media
 from tfmesos.master.validation import FrameworkRules, framework_error, id_error, role_error
 from tfmesos.wire import mesos_pb2
 
@@ -55,22 +54,3 @@ def test_what_the_master_rather_than_the_info_forbids(changes: dict[str, object]
 def test_a_failover_timeout_beyond_a_duration_is_refused(timeout: float) -> None:
     info = mesos_pb2.FrameworkInfo(user="x", name="x", failover_timeout=timeout)
     assert "failover_timeout" in (framework_error(info, (), rules()) or "")
-
-
-@pytest.mark.parametrize(
-    ("accept", "media"),
-    [
-        (None, JSON),
-        ("*/*", JSON),
-        ("application/*", JSON),
-        (f"{PROTOBUF}, {JSON}", JSON),
-        (PROTOBUF, PROTOBUF),
-        (f"{JSON};q=0, {PROTOBUF}", PROTOBUF),
-        (f"text/html, {PROTOBUF};q=0.5", PROTOBUF),
-        ("text/html", None),
-        ("*/*;q=0", None),
-        ("", None),
-    ],
-)
-def test_the_medium_of_an_answer(accept: str | None, media: str | None) -> None:
-    assert chosen_media(accept) == media

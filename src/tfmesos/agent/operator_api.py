@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping
 from tfmesos.agent.files import FileEntry, FileRefused, SandboxFiles
 from tfmesos.agent.state import VERSION_INFO, AgentView, metrics
 from tfmesos.flags import flag_texts
-from tfmesos.wire import DecodeError, JsonError, JsonSyntaxError, agent_pb2, decode, mesos_pb2
-from tfmesos.wire.json_codec import message_from_json, message_to_json, missing_fields
+from tfmesos.wire import agent_pb2, mesos_pb2
+from tfmesos.wire.media import JSON, PROTOBUF, BadBody, chosen_media, encode, read_call
 
-JSON = "application/json"
-PROTOBUF = "application/x-protobuf"
 _ALLOWED = f"{JSON} or {PROTOBUF} or application/recordio"
 _Call = agent_pb2.Call
 _Response = agent_pb2.Response
@@ -51,7 +49,9 @@ class OperatorApi:
         fault = _fault(call)
         if fault:
             raise CallRefused(400, f"Failed to validate agent::Call: {fault}")
-        answer_type = _answer_type(accept)
+        media = chosen_media(accept)
+        if media is None:
+            raise CallRefused(406, f"Expecting 'Accept' to allow {_ALLOWED}")
         answer = self._answers.get(call.type)
         if answer is None:
             raise CallRefused(501, "501 Not Implemented.")
@@ -60,7 +60,7 @@ class OperatorApi:
             answer(call, response)
         except FileRefused as refused:
             raise CallRefused(refused.status, refused.text) from refused
-        return answer_type, message_to_json(response) if answer_type == JSON else response.SerializeToString()
+        return media, encode(response, media)
 
     def _get_health(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
         response.get_health.healthy = True
@@ -122,30 +122,14 @@ class OperatorApi:
 
 
 def _parse(content_type: str | None, body: bytes) -> agent_pb2.Call:
-    match content_type:
-        case None:
-            raise CallRefused(400, "Expecting 'Content-Type' to be present")
-        case "application/json":
-            try:
-                return message_from_json(_Call, body)
-            except JsonSyntaxError as error:
-                raise CallRefused(400, f"Failed to parse body into JSON: {error}") from error
-            except JsonError as error:
-                raise CallRefused(400, f"Failed to convert JSON into Call protobuf: {error}") from error
-        case "application/x-protobuf":
-            return _parse_protobuf(body)
-        case _:
-            raise CallRefused(415, f"Expecting 'Content-Type' of {_ALLOWED}")
-
-
-def _parse_protobuf(body: bytes) -> agent_pb2.Call:
+    if content_type is None:
+        raise CallRefused(400, "Expecting 'Content-Type' to be present")
+    if content_type not in (JSON, PROTOBUF):
+        raise CallRefused(415, f"Expecting 'Content-Type' of {_ALLOWED}")
     try:
-        call = decode(_Call, body)
-    except DecodeError as error:
-        raise CallRefused(400, "Failed to parse body into Call protobuf") from error
-    if missing_fields(call):
-        raise CallRefused(400, "Failed to parse body into Call protobuf")
-    return call
+        return read_call(_Call, content_type, body)
+    except BadBody as error:
+        raise CallRefused(400, str(error)) from error
 
 
 def _fault(call: agent_pb2.Call) -> str | None:
@@ -156,16 +140,6 @@ def _fault(call: agent_pb2.Call) -> str | None:
     if name in _Call.DESCRIPTOR.fields_by_name and name != "get_containers" and not call.HasField(name):  # type: ignore[arg-type]
         return f"Expecting '{name}' to be present"
     return None
-
-
-def _answer_type(accept: str | None) -> str:
-    """JSON if it will do (Mesos prefers it), else protobuf."""
-    accepted = {part.partition(";")[0].strip() for part in (accept or "*/*").split(",")}
-    if accepted & {"*/*", "application/*", JSON}:
-        return JSON
-    if PROTOBUF in accepted:
-        return PROTOBUF
-    raise CallRefused(406, f"Expecting 'Accept' to allow {_ALLOWED}")
 
 
 def _file_info(entry: FileEntry) -> mesos_pb2.FileInfo:

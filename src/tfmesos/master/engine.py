@@ -29,10 +29,10 @@ from tfmesos.master.core.events import (
     Timer,
 )
 from tfmesos.master.ids import FrameworkId, StreamId
-from tfmesos.master.media import encode
 from tfmesos.transport import LibprocessMessage, LibprocessNode, Pid, StreamReply
 from tfmesos.wire import DecodeError, decode, encode_record
 from tfmesos.wire.json_codec import missing_fields
+from tfmesos.wire.media import encode
 from tfmesos.wire.names import message_class, message_name
 
 _log = logging.getLogger(__name__)

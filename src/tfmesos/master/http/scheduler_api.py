@@ -7,10 +7,10 @@ from aiohttp import web
 from tfmesos.master.core.events import Called, Subscribed
 from tfmesos.master.engine import Engine, Subscriber
 from tfmesos.master.ids import FrameworkId, StreamId
-from tfmesos.master.media import JSON, PROTOBUF, BadBody, chosen_media, read_call
 from tfmesos.master.validation import call_error
 from tfmesos.transport import StreamReply, reply
 from tfmesos.wire import scheduler_pb2
+from tfmesos.wire.media import JSON, PROTOBUF, BadBody, chosen_media, read_call
 
 _Call = scheduler_pb2.Call
 _STREAM_ID = "Mesos-Stream-Id"

@@ -4,7 +4,8 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from tfmesos.wire import DecodeError, JsonError, JsonSyntaxError, decode
+from tfmesos.wire.decoding import decode
+from tfmesos.wire.errors import DecodeError, JsonError, JsonSyntaxError
 from tfmesos.wire.json_codec import message_from_json, message_to_json
 
 JSON = "application/json"
