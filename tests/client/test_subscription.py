@@ -384,9 +384,4 @@ def test_a_broken_core_is_found_out(broken: type[Subscription]) -> None:
         core_class = broken
 
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(
-            Machine,
-            settings=settings(
-                max_examples=200, deadline=None, database=None, derandomize=True, phases=[Phase.generate]
-            ),
-        )
+        run_state_machine_as_test(Machine, settings=FIXED)

@@ -6,8 +6,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, assert_never
 
-from tfmesos.client import _calls
-from tfmesos.client._calls import CallLink
+from tfmesos.client._calls import PROTOBUF, TEXT_LIMIT, CallLink
 from tfmesos.client._inbox import Inbox
 from tfmesos.client._moves import (
     Action,
@@ -37,7 +36,6 @@ from tfmesos.transport import HttpConnection, HttpStream, TransportError
 from tfmesos.wire import DecodeError, RecordDecoder, RecordIOError, decode, mesos_pb2, scheduler_pb2
 
 _CONNECT_TIMEOUT_S = 10.0
-_TEXT_LIMIT = 1024 * 1024
 _Call = scheduler_pb2.Call
 _ABOUT_OFFERS = frozenset(
     {_Call.ACCEPT, _Call.DECLINE, _Call.ACCEPT_INVERSE_OFFERS, _Call.DECLINE_INVERSE_OFFERS, _Call.MESSAGE}
@@ -317,7 +315,7 @@ class SchedulerClient:
 
     async def _follow(self, connection: HttpConnection, action: Subscribe) -> str | None:
         """Report the stream until it ends; why it ended, None where the core knows."""
-        headers = {"Content-Type": _calls.PROTOBUF, "Accept": _calls.PROTOBUF}
+        headers = {"Content-Type": PROTOBUF, "Accept": PROTOBUF}
         body = self._subscribe_call(action.framework_id).SerializeToString()
         try:
             stream = await connection.stream("POST", action.target.path, headers, body)
@@ -348,5 +346,5 @@ class SchedulerClient:
 
 
 async def _answer_of(stream: HttpStream) -> Answered:
-    text = (await stream.read(_TEXT_LIMIT)).decode(errors="replace")
+    text = (await stream.read(TEXT_LIMIT)).decode(errors="replace")
     return Answered(status=stream.status, location=stream.headers.get("location"), text=text)
