@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -51,12 +50,10 @@ def offers(name: str) -> Event:
 async def test_an_event_is_handled_at_once_though_silence_follows(fake: FakeMaster) -> None:
     async with client_of(fake.address) as client:
         framework = await subscribed(fake, client)
-        sent_at = time.monotonic()
         framework.send(offers("one"))
-        async with asyncio.timeout(0.1):
+        async with asyncio.timeout(fake.heartbeat_s / 2):
             event = await anext(client)
         assert event.offers.offers[0].id.value == "one"
-        assert time.monotonic() - sent_at < 0.1
 
 
 async def test_redirects_without_a_scheme_are_followed_and_keep_the_stream_id(

@@ -33,6 +33,7 @@ class Echo:
     """A room that dispatches by itself, as master and agent do."""
 
     def __init__(self) -> None:
+        self.waiting = asyncio.Event()
         self.cancelled = asyncio.Event()
         self.streams: asyncio.Queue[StreamReply] = asyncio.Queue()
 
@@ -43,6 +44,7 @@ class Echo:
             case "/long":
                 return reply(200, "x" * 2000, request=request)
             case "/endless":
+                self.waiting.set()
                 try:
                     await asyncio.get_running_loop().create_future()
                 except asyncio.CancelledError:
@@ -170,7 +172,7 @@ async def test_handler_is_cancelled_when_its_client_goes_away() -> None:
     async with serving(echo) as server:
         connection = await HttpConnection.open(server.address)
         call = asyncio.create_task(connection.request("GET", "/endless"))
-        await asyncio.sleep(0.01)
+        await echo.waiting.wait()
         await connection.close()
         with pytest.raises(ConnectionLost):
             await call
@@ -182,7 +184,7 @@ async def test_server_closes_though_a_handler_never_ends() -> None:
     async with serving(echo) as server:
         connection = await HttpConnection.open(server.address)
         call = asyncio.create_task(connection.request("GET", "/endless"))
-        await asyncio.sleep(0.01)
+        await echo.waiting.wait()
     with pytest.raises(ConnectionLost):
         await call
     assert echo.cancelled.is_set()
