@@ -127,6 +127,7 @@ def test_containment_regards_reservations_allocation_and_revocability() -> None:
 
 def test_amounts_are_rounded_to_thousandths() -> None:
     assert scalars(cpus=0.1) + scalars(cpus=0.2) == scalars(cpus=0.3)
+    assert scalars(cpus=0.0005, mem=0.0025) == parse("cpus:0.0005;mem:0.0025") == parse("cpus:0.001;mem:0.003")
     assert parse("cpus:0.0004") == Resources()
     assert parse("cpus:0.0006").scalar("cpus") == 1
 

@@ -15,7 +15,7 @@ from tfmesos.resources._entry import (
     entry_text,
     subtracted,
 )
-from tfmesos.resources._formats import entry_of, message_of
+from tfmesos.resources._formats import entry_of, message_of, thousandths
 from tfmesos.resources._ranges import Ranges
 from tfmesos.resources._text import parse_entries
 from tfmesos.resources.errors import ResourcesError
@@ -216,9 +216,9 @@ class Resources:
 
 
 def scalars(*, cpus: float = 0, mem: float = 0, gpus: float = 0, disk: float = 0) -> Resources:
-    """Unreserved scalars; each is rounded to thousandths."""
+    """Unreserved scalars; each is rounded to thousandths as Mesos rounds."""
     given = (("cpus", cpus), ("mem", mem), ("gpus", gpus), ("disk", disk))
-    return Resources(Entry(Key(name, SCALAR), round(amount * 1000)) for name, amount in given)
+    return Resources(Entry(Key(name, SCALAR), thousandths(amount)) for name, amount in given)
 
 
 def _of(amounts: dict[Key, Amount]) -> Resources:

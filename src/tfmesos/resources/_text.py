@@ -150,7 +150,7 @@ def _ranges(text: str) -> Ranges:
 def _json_entries(text: str, default_role: str) -> list[Entry]:
     try:
         objects: Any = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ResourcesError(f"Failed to parse resources as JSON: {error}") from error
     return [_json_entry(item, default_role) for item in objects]
 
