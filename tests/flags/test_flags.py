@@ -115,6 +115,7 @@ def test_variables_satisfy_required_flags_and_aliases() -> None:
             "Failed to load value 'DEBUG': 'DEBUG' is not INFO or WARNING",
         ),
         (["--hostname=a\udcff"], "Failed to load flag 'hostname': Failed to load value 'a\udcff': not UTF-8"),
+        (["--credential=a\udcff"], "Failed to load flag 'credential': Failed to load its secret value: not UTF-8"),
         (["--hostname=file:///no/such"], "Error reading file '/no/such': No such file or directory"),
     ],
 )

@@ -94,7 +94,8 @@ def _value(flag: Flag, text: str) -> Any:
             raise FlagError("not UTF-8")
         return flag.parse(_fetch(flag, text))
     except (FlagError, ValueError) as error:
-        raise FlagError(f"Failed to load flag '{flag.name}': Failed to load value '{text}': {error}") from error
+        shown = "its secret value" if flag.secret else f"value '{text}'"
+        raise FlagError(f"Failed to load flag '{flag.name}': Failed to load {shown}: {error}") from error
 
 
 def _is_utf8(text: str) -> bool:

@@ -37,7 +37,7 @@ def format_duration(seconds: float) -> str:
     nanoseconds = round(seconds * 1e9)
     units = list(_NANOSECONDS.items())
     bucket = max((i for i, (_, scale) in enumerate(units) if abs(nanoseconds) >= scale), default=0)
-    for name, scale in units[bucket : None if bucket == 0 else bucket - 2 if bucket > 1 else None : -1]:
+    for name, scale in reversed(units[max(bucket - 1, 0) : bucket + 1]):
         if nanoseconds % scale == 0:
             return f"{nanoseconds // scale}{name}"
     name, scale = units[bucket]
