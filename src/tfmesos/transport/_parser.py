@@ -55,7 +55,7 @@ class MessageParser:
 
     def _read_head(self) -> bool:
         begin = bytes(self._buffer[self._at : self._at + len(_START)])
-        if not _START.startswith(begin[: len(_START)]):
+        if not _START.startswith(begin):
             return self._give_up()
         end = self._buffer.find(b"\r\n\r\n", self._at)
         if end < 0:

@@ -1,4 +1,4 @@
-"""When to try again: full jitter under a doubling, capped bound."""
+"""When to try again: equal jitter under a doubling, capped bound."""
 
 from random import Random
 

@@ -22,11 +22,6 @@ class RecordDecoder:
         self._offset = 0
         self._length: int | None = None
 
-    @property
-    def is_between_records(self) -> bool:
-        """Whether the stream may end here without a record cut off."""
-        return self._length is None and self._offset == len(self._buffer)
-
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """The records that these bytes complete; raises RecordIOError."""
         self._buffer += data
