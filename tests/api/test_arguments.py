@@ -1,6 +1,7 @@
 """The arguments of cluster(): the names and forms of 0.0.10, refused before anything starts."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -111,6 +112,27 @@ def test_what_is_wrong_is_told_before_anything_starts(arguments: dict[str, objec
 
     assert text in str(caught.value)
     assert caught.value.exit_status == 2
+
+
+def test_tasks_cannot_start_in_a_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    with pytest.raises(JobSpecError, match="does not exist any more"):
+        cluster(Job("w", 1))
+
+
+def test_tasks_cannot_start_in_a_directory_that_mesos_cannot_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strange = os.path.join(os.fsencode(tmp_path), b"\xff")
+    os.mkdir(strange)
+    monkeypatch.chdir(os.fsdecode(strange))
+
+    with pytest.raises(JobSpecError, match="the current directory is not UTF-8"):
+        cluster(Job("w", 1))
 
 
 def test_cards_that_are_not_there_can_never_be_had() -> None:

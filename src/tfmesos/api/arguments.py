@@ -16,7 +16,7 @@ from tfmesos.launcher import (
     jobs_from,
 )
 
-__all__ = ["ClusterArguments", "Jobs", "Volumes", "build_container"]
+__all__ = ["ClusterArguments", "Jobs", "Volumes", "build_container", "working_directory"]
 
 Jobs = Job | Mapping[str, object] | Iterable[Job | Mapping[str, object]]
 Volumes = Mapping[str, str] | Iterable[str]
@@ -53,7 +53,7 @@ class ClusterArguments:
             ),
             environment=tuple(_environment(self.env)),
             inherited=dict(os.environb),
-            directory=os.getcwd(),
+            directory=working_directory(),
             extra_config=ExtraConfig.from_mapping(self.extra_config or {}),
             quiet=self.quiet,
             fail_fast=self.fail_fast,
@@ -71,6 +71,18 @@ def build_container(
         raise JobSpecError(f"the containerizer {containerizer_type!r} does not exist: MESOS and DOCKER are allowed")
     image = image or os.environ.get("DOCKER_IMAGE") or None
     return ContainerOptions(type=Containerizer(kind), image=image, volumes=tuple(volumes), force_pull=force_pull)
+
+
+def working_directory() -> str:
+    """Where tasks start. Raises JobSpecError."""
+    try:
+        directory = os.getcwd()
+        directory.encode()
+    except FileNotFoundError:
+        raise JobSpecError("the current directory does not exist any more: tasks cannot start in it") from None
+    except UnicodeEncodeError:
+        raise JobSpecError(f"the current directory is not UTF-8, and Mesos carries UTF-8 only: {directory!r}") from None
+    return directory
 
 
 def _text(value: object, what: str) -> str:

@@ -156,6 +156,8 @@ class JobRun:
         if self._running.done():
             await self._running
             self._raise_failure()
+        else:
+            working.result()
 
     def _raise_failure(self) -> None:
         assert self._outcome is not None

@@ -62,8 +62,9 @@ def is_start_failure(status: Status, *, has_run: bool) -> bool:
 def removal_text(text: str) -> str:
     """What an ERROR event of the master means for the user.
 
-    Mesos 1.11: a framework that an operator removed hears `Framework has been removed` when it subscribes again.
+    Mesos 1.11: a framework hears `Framework has been removed` when it subscribes again, whether an operator removed it
+    or the master gave it up because its connection was lost.
     """
     if "Framework has been removed" in text:
-        return f"torn down by operator (the master says: {text})"
+        return f"torn down by operator, or given up as its connection was lost (the master says: {text})"
     return f"the master says: {text}"

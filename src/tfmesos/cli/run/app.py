@@ -6,8 +6,7 @@ import logging
 import os
 import signal
 
-from tfmesos.api import HostedRun, build_container, find_master
-from tfmesos.cli.run.grammar import UsageError
+from tfmesos.api import HostedRun, build_container, find_master, working_directory
 from tfmesos.cli.run.options import TfrunOptions
 from tfmesos.cli.run.terminal import Terminal
 from tfmesos.launcher import ExtraConfig, Job, JobFailed, Outcome, RunOptions, Volume, jobs_from
@@ -48,7 +47,7 @@ def build_options(options: TfrunOptions) -> RunOptions:
         ),
         environment=options.env,
         inherited=dict(os.environb),
-        directory=_directory(),
+        directory=working_directory(),
         placeholders=not options.no_placeholders,
         extra_config=ExtraConfig.read(options.extra_config) if options.extra_config is not None else ExtraConfig(),
         log_tasks=_log_tasks(options.worker_logs),
@@ -156,17 +155,6 @@ def _jobs(options: TfrunOptions) -> tuple[Job, ...]:
 
 def _log_tasks(ids: tuple[int, ...] | None) -> frozenset[tuple[str, int]] | None:
     return None if ids is None else frozenset(("worker", index) for index in ids)
-
-
-def _directory() -> str:
-    try:
-        directory = os.getcwd()
-        directory.encode()
-    except FileNotFoundError:
-        raise UsageError("the current directory does not exist any more: tasks cannot start in it") from None
-    except UnicodeEncodeError:
-        raise UsageError(f"the current directory is not UTF-8, and Mesos carries UTF-8 only: {directory!r}") from None
-    return directory
 
 
 def _default_name(command: tuple[str, ...]) -> str:
