@@ -13,7 +13,7 @@ from aiohttp import web
 from tfmesos.agent.files import FileRefused, SandboxFiles
 from tfmesos.agent.identity import AGENT_ID
 from tfmesos.agent.operator_api import CallRefused, OperatorApi
-from tfmesos.agent.state import VERSION_INFO, AgentView, metrics, state
+from tfmesos.agent.state import AgentView, metrics, state, version_info
 from tfmesos.flags import flag_texts
 from tfmesos.transport import reply
 from tfmesos.wire.json_codec import dumps, message_to_json
@@ -74,7 +74,7 @@ class Api:
         return reply(200, content_type=TEXT)
 
     async def _version(self, request: web.BaseRequest) -> web.StreamResponse:
-        return _json(request, message_to_json(VERSION_INFO))
+        return _json(request, message_to_json(version_info()))
 
     async def _metrics(self, request: web.BaseRequest) -> web.StreamResponse:
         return _json(request, dumps(metrics(self._view)))

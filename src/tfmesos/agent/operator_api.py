@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tfmesos.agent.files import FileEntry, FileRefused, SandboxFiles
-from tfmesos.agent.state import VERSION_INFO, AgentView, metrics
+from tfmesos.agent.state import AgentView, metrics, version_info
 from tfmesos.flags import flag_texts
 from tfmesos.wire import agent_pb2, mesos_pb2
 from tfmesos.wire.media import JSON, PROTOBUF, BadBody, chosen_media, encode, read_call
@@ -70,7 +70,7 @@ class OperatorApi:
             response.get_flags.flags.add(name=name, value=value)
 
     def _get_version(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        response.get_version.version_info.CopyFrom(VERSION_INFO)
+        response.get_version.version_info.CopyFrom(version_info())
 
     def _get_metrics(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
         for name, value in sorted(metrics(self._view).items()):

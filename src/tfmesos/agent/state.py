@@ -15,15 +15,12 @@ from tfmesos.agent.task_records import FrameworkRecord, Phase, TaskRecord, has_c
 from tfmesos.agent.tasks import Tasks
 from tfmesos.flags import flag_texts
 from tfmesos.resources import Resources
-from tfmesos.version import MESOS_VERSION
+from tfmesos.version import MESOS_VERSION, build_of_this
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.json_codec import message_to_dict
 from tfmesos.wire.text import state_name
 
 Json = dict[str, Any]
-VERSION_INFO = mesos_pb2.VersionInfo(
-    version=MESOS_VERSION, build_date="2020-11-24 00:00:00", build_time=1606176000.0, build_user="tfmesos"
-)
 _MULTI_ROLE = mesos_pb2.FrameworkInfo.Capability.MULTI_ROLE
 
 
@@ -42,12 +39,20 @@ class AgentView:
         return self.membership.agent_id or ""
 
 
+def version_info() -> mesos_pb2.VersionInfo:
+    """The answer of `/version`."""
+    build = build_of_this()
+    return mesos_pb2.VersionInfo(
+        version=MESOS_VERSION, build_date=build.date, build_time=build.time_s, build_user=build.user
+    )
+
+
 def state(view: AgentView) -> Json:
     """The answer of `/state`."""
     resources = view.identity.resources
     used = used_resources(view.tasks)
     return {
-        **message_to_dict(VERSION_INFO),
+        **message_to_dict(version_info()),
         "start_time": view.start_time,
         "id": view.agent_id,
         "pid": str(view.identity.pid),

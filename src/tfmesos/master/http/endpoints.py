@@ -12,8 +12,9 @@ from tfmesos.master.core.books import Books, Framework, Task
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.http import state_json as models
 from tfmesos.master.http.metrics import snapshot
-from tfmesos.master.http.system import build_of_this, machine_numbers
+from tfmesos.master.http.system import machine_numbers
 from tfmesos.transport import reply
+from tfmesos.version import MESOS_VERSION, build_of_this
 from tfmesos.wire.json_codec import dumps
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -58,7 +59,7 @@ class Endpoints:
             "build_date": build.date,
             "build_time": build.time_s,
             "build_user": build.user,
-            "version": build.version,
+            "version": MESOS_VERSION,
         }
 
     def metrics(self) -> dict[str, float]:
