@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 import sys
 from pathlib import Path
@@ -159,12 +160,14 @@ async def test_a_volume_that_needs_no_mount_must_only_exist(cluster: Cluster, tm
     assert "the volume /no/where does not exist on agent" in (await outcome_of(lost)).text
 
 
-async def test_a_local_worker_has_a_port_and_decides(cluster: Cluster) -> None:
+@pytest.mark.parametrize("around", [{}, {b"TFMESOS_DISTRIBUTED": b"1", b"TF_CONFIG": b"{}"}], ids=["", "in a task"])
+async def test_a_local_worker_has_a_port_and_decides(cluster: Cluster, around: dict[bytes, bytes]) -> None:
     mark = cluster.directory / "mark"
     run = cluster.run(
         small("ps", 1, "sleep 100"),
         small("worker", 2, f"test {{task_index}} = 1 || echo $TF_CONFIG > {mark}"),
         local_worker=True,
+        inherited={**os.environb, **around},
     )
 
     outcome = await outcome_of(run)

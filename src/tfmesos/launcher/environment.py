@@ -53,13 +53,16 @@ def check_name(name: str) -> None:
         raise JobSpecError(f"{name!r} cannot be the name of a variable: NAME=value is allowed")
 
 
-def _inherited(options: RunOptions) -> Iterable[tuple[bytes, bytes]]:
-    if options.container.image is not None:
-        return []
+def own_variables(options: RunOptions) -> dict[bytes, bytes]:
+    """The launcher's environment, for a task on its own machine: all but what tells of a task it may run in itself."""
     given = options.inherited
     nested = b"TFMESOS_DISTRIBUTED" in given or b"MESOS_SANDBOX" in given
     strange = ANOTHER_TASK if nested else CARRIED
-    chosen = [(name, value) for name, value in given.items() if not strange.fullmatch(name)]
-    if options.embedded:
-        return chosen
-    return [(name, value) for name, value in chosen if SHARED.fullmatch(name)]
+    return {name: value for name, value in given.items() if not strange.fullmatch(name)}
+
+
+def _inherited(options: RunOptions) -> Iterable[tuple[bytes, bytes]]:
+    if options.container.image is not None:
+        return []
+    own = own_variables(options).items()
+    return own if options.embedded else [(name, value) for name, value in own if SHARED.fullmatch(name)]

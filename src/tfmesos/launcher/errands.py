@@ -8,6 +8,7 @@ from typing import assert_never
 
 from tfmesos.client import ClientError, MasterClient, SchedulerClient
 from tfmesos.launcher.blueprint import Blueprint
+from tfmesos.launcher.environment import own_variables
 from tfmesos.launcher.errors import JobSpecError
 from tfmesos.launcher.events import (
     Action,
@@ -182,7 +183,7 @@ class Errands:
         except JobSpecError as error:
             self._tell(LocalEnded(error.exit_status, str(error)))
             return
-        status, text = await self._local.run(program, self._options.inherited, directory)
+        status, text = await self._local.run(program, own_variables(self._options), directory)
         self._tell(LocalEnded(status, text))
 
 
