@@ -1,13 +1,11 @@
 """`mesos-agent`: offers this machine to a Mesos master and runs its tasks, until a signal ends it."""
 
-import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tfmesos.agent import AgentError, AgentFlags
-from tfmesos.errors import TfmesosError
-from tfmesos.flags import FlagError, load_flags, usage, wants_help, wants_version
-from tfmesos.version import MESOS_VERSION
+from tfmesos.agent import AgentFlags
+from tfmesos.cli.daemon import run_daemon, stop_signals
 
 if TYPE_CHECKING:
     import asyncio
@@ -16,39 +14,13 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_PROGRAM = "mesos-agent"
-_FAILED = 1
 
-
-def main(argv: list[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit status."""
-    words = sys.argv[1:] if argv is None else argv
-    if wants_help(words):
-        sys.stdout.write(usage(AgentFlags, _PROGRAM))
-        return 0
-    if wants_version(words):
-        print(f"mesos {MESOS_VERSION}")
-        return 0
-    try:
-        return _run(load_flags(AgentFlags, words, os.environ))
-    except FlagError as error:
-        print(f"{error}\nSee `{_PROGRAM} --help` for a list of supported flags.", file=sys.stderr)
-    except TfmesosError as error:
-        print(error, file=sys.stderr)
-    return _FAILED
+    return run_daemon("mesos-agent", AgentFlags, argv, _serve)
 
 
-def _run(flags: AgentFlags) -> int:
-    """Imports what the help does not need."""
-    import asyncio
-    import logging
-
-    level = logging.CRITICAL if flags.quiet else flags.logging_level
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=level)
-    return asyncio.run(_serve(flags))
-
-
-async def _serve(flags: AgentFlags) -> int:
+async def _serve(flags: AgentFlags) -> None:
     """Run the agent until SIGTERM or SIGINT (its tasks end), SIGUSR1 (it unregisters before), or its master's order."""
     import asyncio
     import signal
@@ -56,29 +28,23 @@ async def _serve(flags: AgentFlags) -> int:
     from tfmesos.agent import Agent
     from tfmesos.discovery import build_detector
 
+    stop = stop_signals()
     agent = Agent(flags, detector=build_detector(flags.master))
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
     await agent.start()
-    loop.add_signal_handler(signal.SIGUSR1, _leave, agent, ended)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _leave, agent, stop)
     stopped = asyncio.create_task(agent.wait_stopped())
-    signalled = asyncio.create_task(ended.wait())
-    await asyncio.wait({stopped, signalled}, return_when=asyncio.FIRST_COMPLETED)
-    signalled.cancel()
-    await agent.close()
+    signalled = asyncio.create_task(stop.wait())
     try:
-        await stopped
-    except AgentError as error:
-        print(error, file=sys.stderr)
-        return _FAILED
-    return 0
+        await asyncio.wait({stopped, signalled}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        signalled.cancel()
+        await agent.close()
+    await stopped  # raises why the agent stopped by itself
 
 
-def _leave(agent: "Agent", ended: "asyncio.Event") -> None:
+def _leave(agent: "Agent", stop: "asyncio.Event") -> None:
     agent.unregister()
-    ended.set()
+    stop.set()
 
 
 if __name__ == "__main__":
