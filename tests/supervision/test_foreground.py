@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tfmesos.supervision import Foreground, Termination, run_foreground
+from tfmesos.supervision import Foreground, Termination
 
 if TYPE_CHECKING:
     from tests.supervision.conftest import Tree
 
 CALLER = """
 import asyncio, os, signal, sys
-from tfmesos.supervision import Foreground, run_foreground
+from tfmesos.supervision import Foreground
 
 async def main():
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, lambda: print("caller: interrupted", flush=True))
-    end = await run_foreground(["sh", "-c", sys.argv[1]], dict(os.environ), os.getcwd())
+    program = await Foreground.start(["sh", "-c", sys.argv[1]], dict(os.environ), os.getcwd())
+    end = await program.wait()
     print(f"caller: {end.wait_status} {end.message}", flush=True)
 
 asyncio.run(main())
@@ -134,19 +135,6 @@ async def test_kill_and_wait(tree: "Tree", tmp_path: Path) -> None:
     tree.close()
     tree.pidfds.clear()
     assert os.listdir("/proc/self/fd") == before
-
-
-async def test_cancelling_ends_it(tree: "Tree", tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    script = f"echo ready > {fifo}; exec sleep 1000"
-    running = asyncio.create_task(run_foreground(["sh", "-c", script], dict(os.environ), str(tmp_path)))
-    assert await asyncio.to_thread(fifo.read_text) == "ready\n"
-    tree.add_below(os.getpid())
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert tree.left() == []
 
 
 async def test_what_cannot_be_executed_ends_with_1(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ Standard library only, usable from any asyncio loop in any thread; touches no si
 """
 
 from tfmesos.supervision.errors import SupervisionError, SupervisorLost
-from tfmesos.supervision.foreground import Foreground, run_foreground
+from tfmesos.supervision.foreground import Foreground
 from tfmesos.supervision.processes import open_pidfd, process_start_time
 from tfmesos.supervision.spec import ProcessSpec, Termination
 from tfmesos.supervision.supervised import Supervised
@@ -30,5 +30,4 @@ __all__ = [
     "Termination",
     "open_pidfd",
     "process_start_time",
-    "run_foreground",
 ]

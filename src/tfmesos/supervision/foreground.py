@@ -1,6 +1,5 @@
 """One program with its caller's terminal."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 
 from tfmesos.supervision.spec import ProcessSpec, Termination
@@ -56,16 +55,3 @@ class Foreground:
         termination = await self._supervised.wait()
         await self._supervisors.close()
         return termination
-
-
-async def run_foreground(
-    argv: Sequence[str], environment: Mapping[str, str], directory: str, *, executable: str | None = None
-) -> Termination:
-    """Start it and wait for its end; cancelled: killed with 3 s of grace, then the cancellation goes on."""
-    foreground = await Foreground.start(argv, environment, directory, executable=executable)
-    try:
-        return await foreground.wait()
-    except asyncio.CancelledError:
-        foreground.kill(3.0)
-        await foreground.wait()
-        raise
