@@ -37,9 +37,15 @@ class Digits:
         return len(self.labels)
 
     def batches(self, size: int, seed: int) -> Iterator[Batch]:
-        """Batches without end, in an order that depends on the seed; the digits are shuffled anew in each round."""
+        """Batches without end, in an order that depends on the seed; the digits are shuffled anew in each round.
+
+        Ends the program with a text when there are not that many digits.
+        """
         if not 1 <= size <= len(self):
             raise SystemExit(f"batch size {size} is not between 1 and {len(self)}, the number of digits")
+        return self._shuffled(size, seed)
+
+    def _shuffled(self, size: int, seed: int) -> Iterator[Batch]:
         random = np.random.default_rng(seed)
         while True:
             order = random.permutation(len(self))

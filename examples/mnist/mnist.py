@@ -12,11 +12,12 @@ import argparse
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from digits import CLASSES, DEFAULT_DIRECTORY, PIXELS, Digits, load
+from digits import CLASSES, DEFAULT_DIRECTORY, PIXELS, Batch, load
 
 from tfmesos import Job, cluster
 from tfmesos.errors import TfmesosError
@@ -47,6 +48,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if options.nworker < 1 or options.nserver < 1:
         parser.error("at least one worker and one parameter server are needed")
+    if options.train_steps < 1:
+        parser.error("at least one training step is needed")
     return options
 
 
@@ -76,11 +79,9 @@ def build_towers(tf: Any, options: argparse.Namespace) -> list[Tower]:
     return towers
 
 
-def drive(session: Any, tower: Tower, digits: Digits, options: argparse.Namespace, seed: int) -> None:
+def drive(session: Any, tower: Tower, batches: Iterator[Batch], steps: int) -> None:
     """Run one worker's training steps."""
-    batches = digits.batches(options.batch_size, seed)
-    for _ in range(options.train_steps):
-        images, labels = next(batches)
+    for images, labels in islice(batches, steps):
         session.run(tower.train, {tower.images: images, tower.labels: labels})
 
 
@@ -89,12 +90,13 @@ def train(targets: Mapping[str, str], options: argparse.Namespace) -> float:
     import tensorflow.compat.v1 as tf
 
     digits, held_out = load(options.data_dir)
-    failures: list[BaseException] = []
+    batches = [digits.batches(options.batch_size, seed=index) for index in range(options.nworker)]
+    failures: list[Exception] = []
 
     def drive_worker(index: int) -> None:
         try:
             with tf.Session(targets[f"/job:worker/task:{index}"], graph=graph) as session:
-                drive(session, towers[index], digits, options, seed=index)
+                drive(session, towers[index], batches[index], options.train_steps)
         except Exception as error:
             failures.append(error)
 

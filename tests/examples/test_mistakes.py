@@ -39,10 +39,13 @@ def test_gpus_where_there_are_none() -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_no_worker() -> None:
+@pytest.mark.parametrize(
+    ("words", "text"), [(["-w", "0"], "at least one worker"), (["--train-steps", "0"], "at least one training step")]
+)
+def test_nothing_to_do(words: list[str], text: str) -> None:
     pytest.importorskip("numpy")
 
-    done = run("examples/mnist/mnist.py", "-w", "0")
+    done = run("examples/mnist/mnist.py", *words)
 
     assert done.returncode == 2
-    assert "at least one worker" in done.stderr.splitlines()[-1]
+    assert text in done.stderr.splitlines()[-1]
