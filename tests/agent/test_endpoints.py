@@ -101,7 +101,8 @@ async def test_small_endpoints(http: HttpConnection) -> None:
     assert (await get_json(http, "/version"))["version"] == "1.11.0"
     assert (await get_json(http, "/flags"))["flags"]["port"] == "0"
     assert (await get_json(http, "/metrics/snapshot"))["slave/registered"] == 1.0
-    assert (await http.request("GET", "/nothing")).status == 404
+    nothing = await http.request("GET", "/nothing")
+    assert (nothing.status, nothing.body) == (404, b"404 Not Found.")
     response = await http.request("GET", "/version?jsonp=cb")
     assert response.headers["content-type"] == "text/javascript"
     assert response.body.startswith(b'cb({"version"')

@@ -222,6 +222,23 @@ async def test_metrics_with_a_bad_timeout_are_refused(client: Client) -> None:
     assert (await client.get("/metrics/snapshot?timeout=x")).status == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/version/", 200),
+        ("/master/health", 200),
+        ("/redirect/x", 404),
+        ("/tasksx", 404),
+        ("/nothing", 404),
+        ("/", 404),
+    ],
+)
+async def test_only_known_paths_are_answered(client: Client, path: str, status: int) -> None:
+    response = await client.get(path)
+    assert response.status == status
+    assert status == 200 or response.body == b"404 Not Found."
+
+
 async def test_the_leader_redirects_to_itself(master: Master, client: Client) -> None:
     response = await client.get("/master/redirect")
     assert (response.status, response.headers["location"]) == (307, f"//127.0.0.1:{master.pid.port}")

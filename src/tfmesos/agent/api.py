@@ -49,7 +49,7 @@ class Api:
             if endpoint is not None:
                 return await endpoint(request)
             path = path.rpartition("/")[0]
-        return reply(404, content_type=TEXT)
+        return reply(404, "404 Not Found.", TEXT)
 
     async def _call(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method != "POST":
