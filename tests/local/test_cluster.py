@@ -3,10 +3,12 @@
 import asyncio
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
+import tfmesos.local.cluster
 from tests.cli.programs import Workplace, wait_until
 from tfmesos.client import MasterClient
 from tfmesos.discovery import build_detector
@@ -71,6 +73,16 @@ async def test_closing_again_does_nothing(workplace: Workplace) -> None:
     cluster = await LocalCluster.start(NEEDS, workplace.environment())
 
     await cluster.close()
+    await cluster.close()
+
+    workplace.wait_empty()
+
+
+async def test_one_that_does_not_answer_is_killed(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tfmesos.local.cluster, "CLOSE_TIMEOUT_S", 0.1)
+    cluster = await LocalCluster.start(NEEDS, workplace.environment())
+    os.kill(cluster.pid, signal.SIGSTOP)
+
     await cluster.close()
 
     workplace.wait_empty()

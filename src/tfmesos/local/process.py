@@ -89,6 +89,8 @@ class ChildProcess:
         if self._popen.stdout is not None:
             self._popen.stdout.close()
         if self._pidfd >= 0:
+            if self._ended is not None:
+                self._ended.get_loop().remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = -1
 
