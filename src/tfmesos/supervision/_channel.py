@@ -37,6 +37,7 @@ class Channel:
         self._greeted = asyncio.Event()
         self._is_open = True
         self._is_sending = False
+        self._unsent = bytearray()
         self._loop.add_reader(control, self._on_readable)
 
     @property
@@ -70,13 +71,10 @@ class Channel:
             raise SupervisorLost("a supervisor was lost before it started its program")
 
     def send(self, kind: Kind, body: bytes = b"") -> None:
-        """Never waits: these frames are tiny and the supervisor reads at once."""
-        if not self._is_open:
-            return
-        try:
-            self._control.send(encode_frame(kind, body))
-        except OSError:
-            return  # it is gone, which is noticed where it is read
+        """Never waits: what has no room behind a large program that is still to be read follows as soon as it has."""
+        if self._is_open:
+            self._unsent += encode_frame(kind, body)
+            self._send_unsent()
 
     def drain(self) -> None:
         """Take what the supervisor still said; it must not be alive."""
@@ -90,9 +88,23 @@ class Channel:
         self._is_open = False
         self._loop.remove_reader(self._control)
         if not self._is_sending:
+            self._loop.remove_writer(self._control)
             self._control.close()
         self._greeted.set()
         self._on_closed(self)
+
+    def _send_unsent(self) -> None:
+        try:
+            del self._unsent[: self._control.send(self._unsent)]
+        except (BlockingIOError, InterruptedError):
+            self._loop.add_writer(self._control, self._send_unsent)
+            return
+        except OSError:
+            self._unsent.clear()  # it is gone, which is noticed where it is read
+        if self._unsent:
+            self._loop.add_writer(self._control, self._send_unsent)
+        else:
+            self._loop.remove_writer(self._control)
 
     def _on_readable(self) -> None:
         try:
