@@ -73,6 +73,7 @@ def test_ranges_are_merged() -> None:
         ("cpus:1;cpus:[1-2]", "Resources with the same name ('cpus') but different types are not allowed"),
         ("[1]", "Expecting a Resource object, not 1"),
         ("[", "Failed to parse resources as JSON"),
+        ("[" * 100_000, "Failed to parse resources as JSON"),
         ('[{"name":"cpus"}]', "Missing required fields: type"),
     ],
 )
