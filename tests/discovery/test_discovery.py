@@ -44,6 +44,8 @@ async def test_texts_that_name_a_master(text: str, address: TcpAddress | UnixAdd
         ("user@host:5050", "allowed are"),
         ("host/path", "allowed are"),
         ("hôst", "allowed are"),
+        ("a..b:5050", "allowed are"),
+        ("x" * 64 + ".org", "allowed are"),
         ("ftp://host", "allowed are"),
         ("unix://relative", "needs an absolute path"),
         ("unix:///" + "x" * 107, "at most 107 bytes"),

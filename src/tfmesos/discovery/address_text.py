@@ -9,7 +9,8 @@ from tfmesos.transport import TcpAddress, UnixAddress
 DEFAULT_PORT = 5050
 _ALLOWED = "allowed are HOST:PORT, HOST (port 5050), [IPV6]:PORT, http://HOST:PORT and unix:///PATH"
 _LATER = ("zk://", "file://", "https://")
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?")
+_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"  # 1 to 63 bytes (RFC 1035); Python's idna refuses others
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 _IPV6 = re.compile(r"\[([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[A-Za-z0-9._-]+)?)\](?::(.*))?")
 _LONGEST_SOCKET_PATH = 107  # kernel: unix(7), sun_path holds 108 bytes with the final NUL
 
