@@ -17,6 +17,7 @@ from enum import Enum, auto
 
 from tfmesos.agent.status_updates import TaskKey
 from tfmesos.wire import mesos_pb2
+from tfmesos.wire.tasks import build_task
 
 
 class Phase(Enum):
@@ -79,10 +80,13 @@ class TaskRecord:
 def build_record(info: mesos_pb2.TaskInfo, framework: mesos_pb2.FrameworkInfo, container_id: str) -> TaskRecord:
     """The record of a task that has just arrived. Mesos 1.11: the command executor has the task's id."""
     is_custom = info.HasField("executor")
+    task = build_task(info, framework.id.value)
+    if not task.user and framework.user:
+        task.user = framework.user
     return TaskRecord(
         key=TaskKey(framework.id.value, info.task_id.value),
         info=info,
-        task=task_of(info, framework.id.value, info.command.user or framework.user),
+        task=task,
         container_id=container_id,
         executor_id=info.executor.executor_id.value if is_custom else info.task_id.value,
         executor_name=info.executor.name if is_custom else _command_executor_name(info),
@@ -105,23 +109,6 @@ class FrameworkRecord:
 def has_capability(info: mesos_pb2.FrameworkInfo, wanted: mesos_pb2.FrameworkInfo.Capability.Type.ValueType) -> bool:
     """Whether a framework said that it can do this."""
     return any(capability.type == wanted for capability in info.capabilities)
-
-
-def task_of(info: mesos_pb2.TaskInfo, framework_id: str, user: str) -> mesos_pb2.Task:
-    """The Task that describes a TaskInfo to masters and clients, in TASK_STAGING (without its command)."""
-    task = mesos_pb2.Task(name=info.name, state=mesos_pb2.TASK_STAGING, user=user or None)
-    task.task_id.value = info.task_id.value
-    task.agent_id.value = info.agent_id.value
-    task.framework_id.value = framework_id
-    task.resources.extend(info.resources)
-    if info.HasField("executor"):
-        task.executor_id.CopyFrom(info.executor.executor_id)
-    for name in ("labels", "discovery", "container", "health_check", "kill_policy"):
-        if info.HasField(name):
-            getattr(task, name).CopyFrom(getattr(info, name))
-    for name, limit in info.limits.items():
-        task.limits[name].CopyFrom(limit)
-    return task
 
 
 def _command_executor_name(info: mesos_pb2.TaskInfo) -> str:

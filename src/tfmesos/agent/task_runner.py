@@ -25,6 +25,7 @@ from tfmesos.agent.tasks import (
 )
 from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2
+from tfmesos.wire.tasks import remember_status
 from tfmesos.wire.text import state_name
 
 _log = logging.getLogger(__name__)
@@ -176,7 +177,7 @@ class TaskRunner:
             return
         update = self._update(report)
         if report.record is not None:
-            _note(report.record.task, update.status)
+            remember_status(report.record.task, update.status)
         _log.log(
             logging.DEBUG if report.state == mesos_pb2.TASK_STARTING else logging.INFO,  # RUNNING follows at once
             "task %s of %s: %s%s",
@@ -225,12 +226,3 @@ class TaskRunner:
         if record is not None:
             record.task.status_update_state = update.status.state
             record.task.status_update_uuid = update.uuid
-
-
-def _note(task: mesos_pb2.Task, status: mesos_pb2.TaskStatus) -> None:
-    """Keep a status in the task's history: one entry per distinct consecutive state, as Mesos 1.11 does."""
-    if task.statuses and task.statuses[-1].state == status.state:
-        del task.statuses[-1]
-    kept = task.statuses.add()
-    kept.CopyFrom(status)
-    kept.ClearField("data")

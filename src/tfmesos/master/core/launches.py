@@ -11,6 +11,7 @@ from tfmesos.master.ids import AgentId, ExecutorId, OfferId
 from tfmesos.master.validation import LaunchContext, task_error
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
+from tfmesos.wire.tasks import build_task
 
 _Operation = mesos_pb2.Offer.Operation
 _Reasons = mesos_pb2.TaskStatus
@@ -151,7 +152,7 @@ class Launches:
         if info.HasField("executor") and starts_executor:
             rest -= executor_resources
             self._ledger.add_executor(framework, agent, Executor(copy_of(info.executor), executor_resources))
-        self._ledger.add_task(framework, agent, Task(task_message(info, framework), resources))
+        self._ledger.add_task(framework, agent, Task(build_task(info, framework.id), resources))
         self._ledger.send(agent, run_task_message(framework, agent, info, starts_executor))
         return rest
 
@@ -203,27 +204,6 @@ def prepared(task: mesos_pb2.TaskInfo, framework: Framework, role: str) -> mesos
         elif info.health_check.HasField("http"):
             info.health_check.type = mesos_pb2.HealthCheck.HTTP
     return info
-
-
-def task_message(info: mesos_pb2.TaskInfo, framework: Framework) -> mesos_pb2.Task:
-    """The v1 Task of a launch."""
-    task = mesos_pb2.Task(name=info.name, state=mesos_pb2.TASK_STAGING)
-    task.task_id.CopyFrom(info.task_id)
-    task.agent_id.CopyFrom(info.agent_id)
-    task.framework_id.value = framework.id
-    task.resources.extend(info.resources)
-    for field in ("labels", "discovery", "container", "health_check", "kill_policy"):
-        if info.HasField(field):
-            getattr(task, field).CopyFrom(getattr(info, field))
-    command = info.command
-    if info.HasField("executor"):
-        task.executor_id.CopyFrom(info.executor.executor_id)
-        command = info.executor.command
-    if command.HasField("user"):
-        task.user = command.user
-    for name, limit in info.limits.items():
-        task.limits[name].CopyFrom(limit)
-    return task
 
 
 def run_task_message(

@@ -8,10 +8,10 @@ from tfmesos.master import allocator as alloc
 from tfmesos.master.core.books import Agent, Books, Executor, Framework, Offer, Task
 from tfmesos.master.core.events import Action, CancelTimer, Log, OfferOver, Send, Tell
 from tfmesos.master.core.lifecycle import step_task
-from tfmesos.master.core.statuses import remember_status
 from tfmesos.master.ids import ExecutorId
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2, scheduler_pb2
+from tfmesos.wire.tasks import remember_status
 from tfmesos.wire.text import state_name
 
 _Event = scheduler_pb2.Event

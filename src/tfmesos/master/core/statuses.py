@@ -58,15 +58,6 @@ def latest_status(task: Task, reason: Reason, text: str, now: float) -> mesos_pb
     return status
 
 
-def remember_status(task: mesos_pb2.Task, status: mesos_pb2.TaskStatus) -> None:
-    """Keep a status in the task's history; one like the last replaces it; `data` is not kept (Mesos 1.11)."""
-    if task.statuses and task.statuses[-1].state == status.state:
-        del task.statuses[-1]
-    kept = task.statuses.add()
-    kept.CopyFrom(status)
-    kept.ClearField("data")
-
-
 def _copy_fields(source: mesos_pb2.TaskStatus, target: mesos_pb2.TaskStatus, names: Collection[str]) -> None:
     for name in names:
         if not source.HasField(name):  # type: ignore[arg-type]
