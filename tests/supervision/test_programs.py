@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tfmesos.supervision import ProcessSpec, Supervisors, Termination, open_pidfd, process_start_time
+from tfmesos.supervision import ProcessSpec, SupervisionError, Supervisors, Termination, open_pidfd, process_start_time
 from tfmesos.supervision._program import StartError, start_program
 from tfmesos.supervision._tree import children_by_parent, children_of
 from tfmesos.supervision.processes import pidfd_by_syscall
@@ -254,6 +255,21 @@ async def test_two_hundred_at_once(supervisors: Supervisors, build_spec: BuildSp
     ends = await asyncio.gather(*(run(supervisors, spec) for spec in specs))
     assert [end.wait_status for end in ends] == [i << 8 for i in range(200)]
     assert [(tmp_path / f"{i}.out").read_text() for i in range(200)] == [f"{i}\n" for i in range(200)]
+
+
+async def test_without_descriptors_no_fork_server_starts_and_none_is_left(build_spec: BuildSpec) -> None:
+    before = os.listdir("/proc/self/fd")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    try:
+        for free in (0, 2):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free + free, hard))
+            with pytest.raises(SupervisionError, match="Too many open files"):
+                await Supervisors().launch(build_spec("true"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert os.listdir("/proc/self/fd") == before
 
 
 async def test_no_descriptor_is_left_behind(build_spec: BuildSpec) -> None:

@@ -56,10 +56,15 @@ class ServerHandle:
     def start(self, *, has_terminal: bool) -> None:
         """Start the process; with a terminal it keeps stdin, stdout, stderr and the process group of this one."""
         try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError as error:
+            raise SupervisionError(f"cannot talk to a fork server: {error.strerror} (see ulimit -n)") from error
+        try:
             me = open_pidfd(os.getpid())
         except OSError as error:
+            ours.close()
+            theirs.close()
             raise SupervisionError(f"pidfd_open: {error.strerror}; Linux 5.3 or later is needed") from error
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             self._process = _spawn(theirs.fileno(), me, has_terminal=has_terminal)
         except OSError as error:
