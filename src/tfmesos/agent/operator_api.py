@@ -8,7 +8,8 @@ from tfmesos.agent.files import FileEntry, FileRefused, SandboxFiles
 from tfmesos.agent.state import AgentView, metrics, version_info
 from tfmesos.flags import flag_texts
 from tfmesos.wire import agent_pb2, mesos_pb2
-from tfmesos.wire.media import JSON, PROTOBUF, BadBody, chosen_media, encode, read_call
+from tfmesos.wire.errors import BadBody
+from tfmesos.wire.media import JSON, PROTOBUF, chosen_media, encode, read_call
 
 _ALLOWED = f"{JSON} or {PROTOBUF} or application/recordio"
 _Call = agent_pb2.Call

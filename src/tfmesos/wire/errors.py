@@ -4,6 +4,7 @@ TfmesosError
   DecodeError       bytes that are not the protobuf message they should be
   JsonError         a JSON body that is not the message it should be; the text is Mesos'
     JsonSyntaxError bytes that are no JSON
+  BadBody           the body of a request that is no call; the text is Mesos'
   RecordIOError     a stream that is not RecordIO, or a record above the limit
 """
 
@@ -20,6 +21,10 @@ class JsonError(TfmesosError):
 
 class JsonSyntaxError(JsonError):
     """Bytes that are no JSON at all: `syntax error at line 1 near: `."""
+
+
+class BadBody(TfmesosError):
+    """A body that is no call, in Mesos' words."""
 
 
 class RecordIOError(TfmesosError):

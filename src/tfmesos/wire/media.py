@@ -5,16 +5,12 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from tfmesos.wire.decoding import decode
-from tfmesos.wire.errors import DecodeError, JsonError, JsonSyntaxError
+from tfmesos.wire.errors import BadBody, DecodeError, JsonError, JsonSyntaxError
 from tfmesos.wire.json_codec import message_from_json, message_to_json
 
 JSON = "application/json"
 PROTOBUF = "application/x-protobuf"
 M = TypeVar("M", bound=Message)
-
-
-class BadBody(ValueError):
-    """A body that is no call; the text is Mesos' own."""
 
 
 def encode(message: Message, media: str) -> bytes:

@@ -16,8 +16,9 @@ from tfmesos.master.http.state_json import offered_to, used_by
 from tfmesos.master.ids import FrameworkId
 from tfmesos.transport import reply
 from tfmesos.wire import master_pb2, mesos_pb2
+from tfmesos.wire.errors import BadBody
 from tfmesos.wire.json_codec import dumps, message_to_dict
-from tfmesos.wire.media import JSON, PROTOBUF, BadBody, chosen_media, read_call
+from tfmesos.wire.media import JSON, PROTOBUF, chosen_media, read_call
 
 _Call = master_pb2.Call
 _Response = master_pb2.Response

@@ -10,7 +10,8 @@ from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.master.validation import call_error
 from tfmesos.transport import StreamReply, reply
 from tfmesos.wire import scheduler_pb2
-from tfmesos.wire.media import JSON, PROTOBUF, BadBody, chosen_media, read_call
+from tfmesos.wire.errors import BadBody
+from tfmesos.wire.media import JSON, PROTOBUF, chosen_media, read_call
 
 _Call = scheduler_pb2.Call
 _STREAM_ID = "Mesos-Stream-Id"
