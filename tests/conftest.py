@@ -20,9 +20,15 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 SKIPS_ARE_ERRORS = os.environ.get("TFMESOS_SKIPS_ARE_ERRORS") == "1"
+
+# In continuous integration the same examples each time, whatever the speed of the machine; elsewhere ever new ones.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("repeatable")
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
