@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from tfmesos.cli.printing import NoReader, print_text
 from tfmesos.errors import TfmesosError
 from tfmesos.flags import FlagError, load_flags, usage, wants_help, wants_version
 from tfmesos.version import MESOS_VERSION
@@ -36,17 +37,19 @@ def run_daemon(
     `words` None: the command line. `serve` imports what the help does not need.
     """
     words = sys.argv[1:] if words is None else words
-    if wants_help(words):
-        sys.stdout.write(usage(kind, program))
-        return 0
-    if wants_version(words):
-        print(f"mesos {MESOS_VERSION}")
-        return 0
     try:
+        if wants_help(words):
+            print_text(usage(kind, program))
+            return 0
+        if wants_version(words):
+            print_text(f"mesos {MESOS_VERSION}\n")
+            return 0
         _serve(load_flags(kind, words, os.environ), serve)
     except FlagError as error:
         print(f"{error}\nSee `{program} --help` for a list of supported flags.", file=sys.stderr)
         return _FAILED
+    except NoReader:
+        return 0
     except TfmesosError as error:
         print(error, file=sys.stderr)
         return _FAILED

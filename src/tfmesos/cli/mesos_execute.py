@@ -3,6 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
+from tfmesos.cli.printing import NoReader, print_text
 from tfmesos.errors import TfmesosError
 from tfmesos.flags import FlagError, load_flags, usage, wants_help, wants_version
 from tfmesos.version import MESOS_VERSION
@@ -20,27 +21,31 @@ _NO_READER = 141
 
 def main(argv: list[str] | None = None) -> int:
     """The program; returns its exit status."""
+    try:
+        return _main(sys.argv[1:] if argv is None else argv)
+    except NoReader:
+        return _NO_READER
+    except TfmesosError as error:
+        print(error, file=sys.stderr)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return _FAILED
+
+
+def _main(words: list[str]) -> int:
     from tfmesos.cli.execute.flags import ExecuteFlags
 
-    words = sys.argv[1:] if argv is None else argv
     if wants_help(words):
-        sys.stdout.write(usage(ExecuteFlags, _PROGRAM))
+        print_text(usage(ExecuteFlags, _PROGRAM))
         return 0
     if wants_version(words):
-        print(f"mesos {MESOS_VERSION}")
+        print_text(f"mesos {MESOS_VERSION}\n")
         return 0
     try:
         return _run(load_flags(ExecuteFlags, words, None))
     except FlagError as error:
         print(f"{error}\n\n{usage(ExecuteFlags, _PROGRAM)}", file=sys.stderr)
-    except TfmesosError as error:
-        print(error, file=sys.stderr)
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    except BrokenPipeError:
-        sys.stdout = None  # nothing is left to be written at exit
-        return _NO_READER
-    return _FAILED
+        return _FAILED
 
 
 def _run(flags: "ExecuteFlags") -> int:

@@ -1,7 +1,9 @@
 """`tfrun`: runs a command as a distributed TensorFlow job."""
 
 import sys
+from contextlib import suppress
 
+from tfmesos.cli.printing import NoReader, print_text
 from tfmesos.errors import TfmesosError
 from tfmesos.version import __version__
 
@@ -42,14 +44,8 @@ def _main(words: list[str]) -> int:
 
 
 def _print(text: str) -> int:
-    """To a standard output that may be closed, or closes as `tfrun --help | head` does."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except OSError as error:
-        sys.stdout = None  # nothing is left to be written at exit
-        if not isinstance(error, BrokenPipeError):
-            raise TfmesosError(f"cannot write to standard output: {error.strerror}") from error
+    with suppress(NoReader):
+        print_text(text)
     return 0
 
 

@@ -18,6 +18,7 @@ from tfmesos.cli.execute.core import (
     Suppress,
 )
 from tfmesos.cli.execute.request import Request
+from tfmesos.cli.printing import print_text
 from tfmesos.client import CallRejected, NotSubscribed, SchedulerClient, SubscriptionRejected
 from tfmesos.discovery import Detector
 from tfmesos.wire import mesos_pb2, scheduler_pb2
@@ -86,7 +87,7 @@ class _Shell:
         for action in actions:
             match action:
                 case Print(text):
-                    print(text, flush=True)
+                    print_text(f"{text}\n")
                 case Note(text):
                     _note(text)
                 case StartKillTimer(after_s, status):
