@@ -107,9 +107,11 @@ def test_other_volumes_are_refused_with_a_text(text: str) -> None:
 
 
 def test_an_extra_config_is_read_from_a_mapping() -> None:
-    assert ExtraConfig.from_mapping({"initializer": "echo a", "other": 1}) == ExtraConfig(initializer="echo a")
+    assert ExtraConfig.from_mapping({"initializer": "echo a"}) == ExtraConfig(initializer="echo a")
     with pytest.raises(JobSpecError, match="finalizer is a shell command, not 3"):
         ExtraConfig.from_mapping({"finalizer": 3})
+    with pytest.raises(JobSpecError, match="'initialiser' is unknown; initializer and finalizer are allowed"):
+        ExtraConfig.from_mapping({"initialiser": "echo a"})
 
 
 def test_an_extra_config_that_cannot_be_read_is_named(tmp_path: object) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tfmesos.launcher import NeverFits
+from tfmesos.launcher import NeverFits, Volume
 from tfmesos.local import LocalNeeds, LocalRefusal, check_needs
 from tfmesos.local.handover import Answer, Handover
 from tfmesos.local.machine import Machine, read_machine, resources_text, size_note
@@ -52,17 +52,22 @@ def test_an_image_is_refused() -> None:
 
 
 def test_a_volume_that_is_there_already_is_accepted(tmp_path: Path) -> None:
-    check_needs(needs(), image=None, volumes=[(str(tmp_path), str(tmp_path))])
+    check_needs(needs(), image=None, volumes=[Volume.parse(str(tmp_path))])
 
 
 def test_a_volume_to_mount_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LocalRefusal, match="the embedded cluster mounts nothing"):
-        check_needs(needs(), image=None, volumes=[(str(tmp_path), "/data")])
+        check_needs(needs(), image=None, volumes=[Volume.parse(f"{tmp_path}:/data")])
 
 
 def test_a_volume_that_does_not_exist_is_refused() -> None:
     with pytest.raises(LocalRefusal, match="'/no/such' does not exist"):
-        check_needs(needs(), image=None, volumes=[("/no/such", "/no/such")])
+        check_needs(needs(), image=None, volumes=[Volume.parse("/no/such")])
+
+
+def test_a_volume_cannot_be_made_read_only(tmp_path: Path) -> None:
+    with pytest.raises(LocalRefusal, match="cannot be read-only"):
+        check_needs(needs(), image=None, volumes=[Volume.parse(f"{tmp_path}:{tmp_path}:ro")])
 
 
 def test_what_is_handed_over_arrives_whole() -> None:

@@ -38,7 +38,7 @@ class HostedRun:
         self._detector: Detector | None = _detector(master) if master is not None else None
         self._needs = _needs(self._options)
         if master is None:
-            _check(self._options, self._needs)
+            check_needs(self._needs, image=options.container.image, volumes=options.container.volumes)
         self._local: LocalCluster | None = None
         self._death: asyncio.Task[JobFailed] | None = None
         self._run: JobRun | None = None
@@ -151,8 +151,3 @@ def _needs(options: RunOptions) -> LocalNeeds:
         gpus=sum(job.gpus * count for job, count in counted),
         ports=sum(count for _, count in counted) + _SPARE_PORTS,
     )
-
-
-def _check(options: RunOptions, needs: LocalNeeds) -> None:
-    volumes = [(volume.source, volume.target) for volume in options.container.volumes]
-    check_needs(needs, image=options.container.image, volumes=volumes)

@@ -22,7 +22,10 @@ class ExtraConfig:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> "ExtraConfig":
-        """From `{"initializer": …, "finalizer": …}`; other keys are TFMesos' own and unused. Raises JobSpecError."""
+        """From `{"initializer": …, "finalizer": …}`. Raises JobSpecError."""
+        for name in values:
+            if name not in ("initializer", "finalizer"):
+                raise JobSpecError(f"extra_config: {name!r} is unknown; initializer and finalizer are allowed")
         found: dict[str, str | None] = {}
         for name in ("initializer", "finalizer"):
             value = values.get(name)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tfmesos.launcher import NeverFits
+from tfmesos.launcher import NeverFits, Volume
 from tfmesos.local.errors import LocalRefusal
 
 __all__ = ["LocalNeeds", "check_needs"]
@@ -20,11 +20,10 @@ class LocalNeeds:
     ports: int
 
 
-def check_needs(needs: LocalNeeds, *, image: str | None, volumes: Iterable[tuple[str, str]]) -> None:
+def check_needs(needs: LocalNeeds, *, image: str | None, volumes: Iterable[Volume]) -> None:
     """Refuse, before anything starts, what the embedded cluster cannot serve.
 
-    `volumes` are pairs of the path on the machine and the path in the container. Without an image nothing is mounted,
-    so a volume whose two paths are the same existing path is there already.
+    Nothing is mounted, so a volume whose two paths are the same existing path is there already, but only as it is.
     Raises `LocalRefusal`, and `NeverFits` for cards.
     """
     if needs.gpus:
@@ -33,10 +32,11 @@ def check_needs(needs: LocalNeeds, *, image: str | None, volumes: Iterable[tuple
         )
     if image is not None:
         raise LocalRefusal(f"the embedded cluster cannot run image '{image}': give a cluster with -m, or no image")
-    for host_path, container_path in volumes:
-        if host_path != container_path:
-            raise LocalRefusal(
-                f"volume '{host_path}:{container_path}' must name one path twice: the embedded cluster mounts nothing"
-            )
-        if not os.path.exists(host_path):
-            raise LocalRefusal(f"volume '{host_path}' does not exist on this machine")
+    for volume in volumes:
+        if not volume.is_identity:
+            paths = f"{volume.source}:{volume.target}"
+            raise LocalRefusal(f"volume '{paths}' must name one path twice: the embedded cluster mounts nothing")
+        if volume.read_only:
+            raise LocalRefusal(f"volume '{volume.source}' cannot be read-only: the embedded cluster mounts nothing")
+        if not os.path.exists(volume.source):
+            raise LocalRefusal(f"volume '{volume.source}' does not exist on this machine")

@@ -11,7 +11,7 @@ from tfmesos.agent.containerizer.refusals import refusal
 from tfmesos.agent.containerizer.users import Identity, identity_of
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.sandboxes import Owner, WorkDir, id_fault
-from tfmesos.supervision import ProcessSpec, Supervised, SupervisionError, SupervisorLost, Supervisors, Termination
+from tfmesos.supervision import ProcessSpec, Supervised, SupervisionError, Supervisors, Termination
 from tfmesos.wire import mesos_pb2
 
 
@@ -27,10 +27,7 @@ class CommandContainer:
         return self._supervised.pid
 
     async def open_gate(self) -> None:
-        try:
-            await self._supervised.release()
-        except SupervisorLost:
-            return  # `wait` tells how it ended
+        await self._supervised.release()
 
     def kill(self, grace_s: float) -> None:
         self._supervised.kill(grace_s)
