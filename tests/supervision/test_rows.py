@@ -49,9 +49,11 @@ async def test_every_program_ends_for_its_owner_while_supervisors_are_killed(
                 ended.append(await run(supervisors, build_spec("sh", "-c", "exit 7")))
         return ended
 
+    first = await supervisors.launch(build_spec("true"))
+    server = parent_of(first.pid)  # while it waits at its gate
+    await first.release()
+    await first.wait()
     running = [asyncio.create_task(keep_running()) for _ in range(6)]
-    first = await run(supervisors, build_spec("true"))
-    server = parent_of(first.pid)
     # when some supervisor is killed at any moment, again and again
     while not all(task.done() for task in running):
         for pid in children_of(server)[: random.randrange(2)]:
