@@ -49,6 +49,7 @@ def test_help_loads_no_server() -> None:
         (["--registry=in_memory", "--weights=a"], "Invalid weight: 'a'"),
         (["--registry=in_memory", "--weights=a=0"], "Weights must be positive"),
         (["--registry=in_memory", "--min_allocatable_resources=cpus"], "expecting 'name:number'"),
+        (["--registry=in_memory", "--min_allocatable_resources=cpus:inf"], "expecting 'name:number'"),
         (["--registry=in_memory", "--ip=203.0.113.77", "--port=0"], "cannot listen on 203.0.113.77:0"),
         (["--work_dir=/dev/null/x"], "cannot use work_dir '/dev/null/x': Not a directory"),
     ],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfmesos.launcher.placement import AMOUNTS, Wish
-from tfmesos.resources import Ranges, Resources, ResourcesError
+from tfmesos.resources import Ranges, Resources, ResourcesError, thousandths
 
 TOO_LITTLE = {"gpus": "too few gpus", "cpus": "too few cpus", "mem": "too little mem"}
 
@@ -206,7 +206,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _amounts(of: object) -> dict[str, int]:
     """Thousandths of scalars and the number of ports, of a summary as /slaves has it."""
     summary = _mapping(of)
-    amounts = {name: round(float(summary.get(name, 0)) * 1000) for name in AMOUNTS}
+    amounts = {name: thousandths(float(summary.get(name, 0))) for name in AMOUNTS}
     ports = summary.get("ports")
     ranges = Resources.parse(f"ports:{ports}").ranges("ports") if ports else Ranges()
     return {**amounts, "ports": len(ranges)}

@@ -48,7 +48,7 @@ def _parse_alternative(text: str) -> tuple[tuple[str, int], ...]:
         name, separator, value = (piece.strip() for piece in item.partition(":"))
         try:
             amount = round(float(value) * 1000)
-        except ValueError:
+        except (ValueError, OverflowError):
             separator = ""
         if not separator or not name:
             raise ValueError(f"Failed to parse '{item}': expecting 'name:number'")

@@ -2,7 +2,7 @@
 
 from tfmesos.resources._bag import Resources, scalars
 from tfmesos.resources._entry import Entry, Key, Reservation
-from tfmesos.resources._formats import resource_text, validate
+from tfmesos.resources._formats import resource_text, thousandths, validate
 from tfmesos.resources._ranges import Ranges
 from tfmesos.resources._text import parse_attributes
 from tfmesos.resources.errors import ResourcesError
@@ -17,5 +17,6 @@ __all__ = [
     "parse_attributes",
     "resource_text",
     "scalars",
+    "thousandths",
     "validate",
 ]

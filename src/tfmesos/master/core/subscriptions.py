@@ -20,6 +20,7 @@ from tfmesos.master.core.statuses import task_status
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import ExecutorId, FrameworkId, StreamId
 from tfmesos.master.validation import FrameworkRules, framework_error, framework_roles, role_error, update_error
+from tfmesos.resources import thousandths
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 
 HEARTBEAT_INTERVAL_S = 15.0
@@ -258,7 +259,7 @@ def framework_traits(framework: Framework) -> alloc.FrameworkTraits:
         refinement=framework.has(_Capability.RESERVATION_REFINEMENT),
         minimums={
             role: tuple(
-                tuple((name, round(quantity.value * 1000)) for name, quantity in one.quantities.items())
+                tuple((name, thousandths(quantity.value)) for name, quantity in one.quantities.items())
                 for one in filters.min_allocatable_resources.quantities
             )
             for role, filters in framework.info.offer_filters.items()
