@@ -12,7 +12,7 @@ from tfmesos.master.core.books import Books, Framework, Task
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.http import state_json as models
 from tfmesos.master.http.metrics import snapshot
-from tfmesos.master.http.system import machine_numbers
+from tfmesos.metrics import machine_numbers
 from tfmesos.transport import reply
 from tfmesos.version import MESOS_VERSION, build_of_this
 from tfmesos.wire.json_codec import dumps

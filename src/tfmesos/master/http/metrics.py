@@ -3,7 +3,7 @@
 from collections import Counter
 
 from tfmesos.master.core.books import Books
-from tfmesos.master.http.system import machine_numbers
+from tfmesos.metrics import machine_numbers
 from tfmesos.resources import Resources
 from tfmesos.wire.text import state_name
 
