@@ -13,21 +13,32 @@ Promises, each also when the part named is lost to a kill -9:
 Standard library only, usable from any asyncio loop in any thread; touches no signal handler of this process.
 """
 
-from tfmesos.supervision.errors import SupervisionError, SupervisorLost
+from tfmesos.supervision.console import ConsoleStream, OutputName
+from tfmesos.supervision.errors import ConsoleBusy, LetGo, OwnedElsewhere, SupervisionError, SupervisorLost
 from tfmesos.supervision.foreground import Foreground
-from tfmesos.supervision.processes import open_pidfd, process_start_time
-from tfmesos.supervision.spec import ProcessSpec, Termination
+from tfmesos.supervision.processes import open_pidfd, process_start_time, raise_descriptor_limit
+from tfmesos.supervision.spec import Console, LogLimit, ProcessSpec, Termination
+from tfmesos.supervision.statistics import TreeStatistics
 from tfmesos.supervision.supervised import Supervised
 from tfmesos.supervision.supervisors import Supervisors
 
 __all__ = [
+    "Console",
+    "ConsoleBusy",
+    "ConsoleStream",
     "Foreground",
+    "LetGo",
+    "LogLimit",
+    "OutputName",
+    "OwnedElsewhere",
     "ProcessSpec",
     "Supervised",
     "SupervisionError",
     "SupervisorLost",
     "Supervisors",
     "Termination",
+    "TreeStatistics",
     "open_pidfd",
     "process_start_time",
+    "raise_descriptor_limit",
 ]

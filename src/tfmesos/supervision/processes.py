@@ -39,3 +39,12 @@ def process_start_time(pid: int) -> int | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     return int(stat[stat.rindex(b")") + 2 :].split()[19])
+
+
+def raise_descriptor_limit() -> int:
+    """Let this process have as many descriptors as it may (RLIMIT_NOFILE); returns the soft limit before."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return soft

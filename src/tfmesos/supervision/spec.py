@@ -5,6 +5,27 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Console:
+    """Stdin and output of a program that can be attached to.
+
+    `tty`: they are a terminal of `rows` and `columns`, the program's controlling one, and all output is stdout's;
+    else stdin is a pipe, as are stdout and stderr. The files of the ProcessSpec get all output in either case.
+    """
+
+    tty: bool = False
+    rows: int = 24
+    columns: int = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLimit:
+    """A log file that reaches `max_bytes` becomes <name>.1, that one <name>.2 …; `max_files` old ones are kept."""
+
+    max_bytes: int
+    max_files: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSpec:
     """One program to run under a supervisor.
 
@@ -13,8 +34,13 @@ class ProcessSpec:
     is given to /bin/sh. An empty argv, or an empty argv[0], becomes the executable's name (Python cannot pass it).
     `environment` is the whole environment; texts reach the program as `os.fsencode` makes bytes of them.
     `stdout` and `stderr` are files, appended to, made if missing, opened as the program's user; stdin is /dev/null.
+    `console`: stdin and the output can be attached to (`Supervised.console`); needs `record_dir`.
+    `log_limit`: how large the two files may grow; None: without limit.
     `uid`, `gid` None: as this process; with a uid or gid given, `groups` are all the supplementary groups.
-    `record_dir`: where the supervisor keeps record.json (None: nowhere): what it was asked and how the program ended.
+    `record_dir`: an existing directory where the supervisor keeps record.json, readable and writable by this process'
+    user only (None: nowhere): what it was asked and how the program ended.
+    `detached`: supervisor and program outlive this process and `Supervisors.close`; `Supervisors.adopt` finds them by
+    their `record_dir`, which is needed. Nobody adopts them for `recovery_timeout_s`: the supervisor ends the program.
     `grace_s`: between SIGTERM and SIGKILL when the supervisor ends the program by itself, because this process or the
     fork server was lost (at most 3 s are granted then), and in `Supervisors.close`.
     """
@@ -31,6 +57,10 @@ class ProcessSpec:
     gid: int | None = None
     groups: tuple[int, ...] = ()
     grace_s: float = 3.0
+    detached: bool = False
+    recovery_timeout_s: float = 900.0
+    console: Console | None = None
+    log_limit: LogLimit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 from tfmesos.supervision._channel import Channel
 from tfmesos.supervision._frames import Kind, decode_ended
+from tfmesos.supervision.console import ConsoleStream
 from tfmesos.supervision.spec import ProcessSpec, Termination
+from tfmesos.supervision.statistics import TreeStatistics
 
 
 class Supervised:
@@ -43,6 +45,7 @@ class Supervised:
         """Open the gate: the program starts. Returns when it was executed, or could not be (then `wait` tells why).
 
         To be called once, after `pid` and `start_time` were noted; a supervisor whose gate is lost ends by itself.
+        Nothing to do for an adopted one.
         """
         self._send(Kind.RELEASE)
         await self._started.wait()
@@ -56,8 +59,27 @@ class Supervised:
         self._is_kill_asked = True
         self._send(Kind.KILL, repr(float(grace_s)).encode())
 
+    def signal(self, number: int) -> None:
+        """To the main process alone; nothing before `release` and after its end."""
+        raise NotImplementedError
+
+    async def console(self, *, output: bool = True, input: bool = False) -> ConsoleStream:
+        """Attach; also before `release`, so that no output is missed. Only for a ProcessSpec with a console.
+
+        Any number may attach for output; raises ConsoleBusy for the second one who wants to write to stdin or to
+        resize, SupervisionError when the program has ended.
+        """
+        raise NotImplementedError
+
+    def statistics(self) -> TreeStatistics:
+        """What its processes use now; zeros after the end."""
+        raise NotImplementedError
+
     async def wait(self) -> Termination:
-        """How it ended, when nothing of the tree is left. May be awaited any number of times, by several at once."""
+        """How it ended, when nothing of the tree is left. May be awaited any number of times, by several at once.
+
+        Raises LetGo if the program is detached and its Supervisors were closed.
+        """
         await self._ended.wait()
         assert self._termination is not None
         return self._termination

@@ -11,7 +11,7 @@ from tfmesos.supervision._channel import Channel
 from tfmesos.supervision._frames import Kind, Program, encode_frame
 from tfmesos.supervision._server_handle import ServerHandle
 from tfmesos.supervision.errors import SupervisionError, SupervisorLost
-from tfmesos.supervision.spec import ProcessSpec
+from tfmesos.supervision.spec import ProcessSpec, Termination
 from tfmesos.supervision.supervised import Supervised
 
 _TRIES = 5
@@ -24,8 +24,11 @@ _CLOSED = "no more programs are started: these supervisors were closed"
 class Supervisors:
     """Launches programs, each under its own supervisor, through one fork server."""
 
-    def __init__(self, *, has_terminal: bool = False) -> None:
-        """With a terminal: programs keep stdin, stdout, stderr and the process group of this process."""
+    def __init__(self, *, has_terminal: bool = False, max_descriptors: int | None = None) -> None:
+        """With a terminal: programs keep stdin, stdout, stderr and the process group of this process.
+
+        `max_descriptors`: the soft RLIMIT_NOFILE of programs; None: this process' (see `raise_descriptor_limit`).
+        """
         self._has_terminal = has_terminal
         self._server: ServerHandle | None = None
         self._busy: dict[Channel, Supervised] = {}
@@ -57,8 +60,21 @@ class Supervisors:
             self._launching -= 1
             self._note_what_runs()
 
-    async def close(self) -> None:
-        """Kill all (with each one's grace), wait until nothing is left, end the fork server. Idempotent."""
+    async def adopt(self, record_dir: str) -> Supervised | Termination:
+        """The program that was launched detached with this `record_dir`, by an owner that is gone.
+
+        It runs: it is this process' from now on. It has ended, or ends because its supervisor was lost: how, as soon as
+        nothing of it is left (`wait_status` None: that is not known; `message` says why). The latter also for a
+        directory without a record and for one written before the machine was last started.
+        Raises OwnedElsewhere, and SupervisionError for a record that cannot be read or a supervisor that is silent.
+        """
+        raise NotImplementedError
+
+    async def close(self, *, end_detached: bool = False) -> None:
+        """Kill all (with each one's grace), wait until nothing is left, end the fork server. Idempotent.
+
+        Detached programs that have started are let go, unless `end_detached`.
+        """
         self._is_closed = True
         for child in self._busy.values():
             child.kill(child.spec.grace_s)
