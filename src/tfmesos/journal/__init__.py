@@ -14,7 +14,21 @@ Promises:
 * `rewrite` replaces the whole at once: a reader finds the old records or the new ones.
 """
 
+from tfmesos.journal.codec import BINARY, FLAG, SECONDS, TEXT, Field, RecordCodec, message
 from tfmesos.journal.errors import JournalDamaged, JournalError, JournalMismatch, JournalWriteError
 from tfmesos.journal.journal import Journal
 
-__all__ = ["Journal", "JournalDamaged", "JournalError", "JournalMismatch", "JournalWriteError"]
+__all__ = [
+    "BINARY",
+    "FLAG",
+    "SECONDS",
+    "TEXT",
+    "Field",
+    "Journal",
+    "JournalDamaged",
+    "JournalError",
+    "JournalMismatch",
+    "JournalWriteError",
+    "RecordCodec",
+    "message",
+]
