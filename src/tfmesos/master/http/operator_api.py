@@ -6,13 +6,12 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
-from tfmesos.master.core.books import Agent, Books, Framework, Task
+from tfmesos.master.core.books import Books, Task
+from tfmesos.master.core.descriptions import describe_agent, describe_framework_fully
 from tfmesos.master.core.events import TornDown
-from tfmesos.master.core.offering import offer_message
 from tfmesos.master.engine import Engine
 from tfmesos.master.http.endpoints import Endpoints
 from tfmesos.master.http.scheduler_api import method_refused, refused_head
-from tfmesos.master.http.state_json import offered_to, used_by
 from tfmesos.master.ids import FrameworkId
 from tfmesos.transport import reply
 from tfmesos.wire import master_pb2, mesos_pb2
@@ -125,16 +124,16 @@ def fill_agents(target: _Response.GetAgents, books: Books) -> None:
     """All registered agents."""
     target.SetInParent()
     for agent in books.agents.values():
-        _fill_agent(target.agents.add(), agent)
+        describe_agent(target.agents.add(), agent)
 
 
 def fill_frameworks(target: _Response.GetFrameworks, books: Books) -> None:
     """Live and completed frameworks."""
     target.SetInParent()
     for framework in books.frameworks.values():
-        _fill_framework(target.frameworks.add(), framework, books)
+        describe_framework_fully(target.frameworks.add(), framework, books)
     for framework in books.completed_frameworks.values():
-        _fill_framework(target.completed_frameworks.add(), framework, books)
+        describe_framework_fully(target.completed_frameworks.add(), framework, books)
 
 
 def fill_tasks(target: _Response.GetTasks, books: Books) -> None:
@@ -173,38 +172,6 @@ def _call_error(call: _Call) -> str | None:
     if name in _BODIES and not call.HasField(name.lower()):  # type: ignore[arg-type]
         return f"Expecting '{name.lower()}' to be present"
     return None
-
-
-def _fill_agent(target: _Response.GetAgents.Agent, agent: Agent) -> None:
-    target.agent_info.CopyFrom(agent.info)
-    target.agent_info.ClearField("checkpoint")
-    target.active = agent.is_connected
-    target.deactivated = False
-    target.version = agent.version
-    target.pid = str(agent.pid)
-    target.registered_time.nanoseconds = round(agent.registered_s * 1e9)
-    if agent.reregistered_s is not None:
-        target.reregistered_time.nanoseconds = round(agent.reregistered_s * 1e9)
-    target.total_resources.extend(agent.total.to_proto("endpoint"))
-    target.allocated_resources.extend(agent.used().to_proto("endpoint"))
-    target.offered_resources.extend(agent.offered().to_proto("endpoint"))
-    for number in sorted(agent.capabilities):
-        target.capabilities.add(type=mesos_pb2.AgentInfo.Capability.Type.ValueType(number))
-
-
-def _fill_framework(target: _Response.GetFrameworks.Framework, framework: Framework, books: Books) -> None:
-    target.framework_info.CopyFrom(framework.info)
-    target.active = target.connected = framework.is_connected
-    target.recovered = framework.life.state is not None and framework.life.state.value == "recovered"
-    target.registered_time.nanoseconds = round(framework.registered_s * 1e9)
-    target.reregistered_time.nanoseconds = round(framework.reregistered_s * 1e9)
-    if framework.unregistered_s:
-        target.unregistered_time.nanoseconds = round(framework.unregistered_s * 1e9)
-    for offer in framework.offers.values():
-        target.offers.append(offer_message(offer, framework, books.agents[offer.agent_id]))
-    target.allocated_resources.extend(used_by(framework, books).to_proto("endpoint"))
-    target.offered_resources.extend(offered_to(framework).to_proto("endpoint"))
-    target.offer_constraints.SetInParent()
 
 
 def _messages(tasks: "Iterable[Task]") -> list[mesos_pb2.Task]:

@@ -7,6 +7,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from tfmesos.master.core.books import Agent, Books, Executor, Framework, Offer, Task
+from tfmesos.master.core.descriptions import offered_to, used_by
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.json_codec import message_to_dict
@@ -163,16 +164,6 @@ def task_counts(tasks: Iterable[Task]) -> Json:
     """The counters of `/state-summary`."""
     counts = Counter(state_name(task.message.state) for task in tasks)
     return {f"TASK_{name}": counts[f"TASK_{name}"] for name in _COUNTED}
-
-
-def used_by(framework: Framework, books: Books) -> Resources:
-    """What a framework's tasks and executors use on all agents."""
-    return sum((agent.used_by(framework.id) for agent in books.agents.values()), Resources())
-
-
-def offered_to(framework: Framework) -> Resources:
-    """What a framework's offers hold."""
-    return sum((offer.resources for offer in framework.offers.values()), Resources())
 
 
 def _messages(resources: Resources) -> list[Json]:
