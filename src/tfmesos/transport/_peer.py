@@ -4,9 +4,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tfmesos.transport.address import Address, UnixAddress
 from tfmesos.transport.pid import Pid
+
+if TYPE_CHECKING:
+    import ssl
 
 _log = logging.getLogger(__name__)
 _CONNECT_TIMEOUT_S = 10.0
@@ -16,13 +20,17 @@ _UNWRITTEN_LIMIT = 64 * 1024 * 1024
 Exited = Callable[[Pid], None]
 
 
-async def connect(protocol: Callable[[], asyncio.BaseProtocol], address: Address) -> asyncio.Transport:
-    """A connection to the address. Raises OSError."""
+async def connect(
+    protocol: Callable[[], asyncio.BaseProtocol], address: Address, tls: "ssl.SSLContext | None" = None
+) -> asyncio.Transport:
+    """A connection to the address, by TLS if asked to. Raises OSError."""
     loop = asyncio.get_running_loop()
     if isinstance(address, UnixAddress):
-        transport, _ = await loop.create_unix_connection(protocol, address.path)
+        transport, _ = await loop.create_unix_connection(
+            protocol, address.path, ssl=tls, server_hostname="localhost" if tls else None
+        )
     else:
-        transport, _ = await loop.create_connection(protocol, address.host, address.port)
+        transport, _ = await loop.create_connection(protocol, address.host, address.port, ssl=tls)
     return transport
 
 

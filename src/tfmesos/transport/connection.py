@@ -5,12 +5,15 @@ import os
 from collections import deque
 from collections.abc import Mapping
 from types import TracebackType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from tfmesos.transport._exchange import DEFAULT_LIMIT, Exchange, HttpResponse, HttpStream, headers_of, reason_of
 from tfmesos.transport._peer import connect
 from tfmesos.transport.address import Address
 from tfmesos.transport.errors import ConnectError, ConnectionLost, ProtocolError, TransportError
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class _Wire(asyncio.Protocol):
@@ -100,12 +103,14 @@ class HttpConnection:
         return self._wire.address
 
     @classmethod
-    async def open(cls, address: Address, timeout_s: float = 10.0) -> "HttpConnection":
-        """Connect; ConnectError names the address."""
+    async def open(
+        cls, address: Address, timeout_s: float | None = 10.0, *, tls: "ssl.SSLContext | None" = None
+    ) -> "HttpConnection":
+        """Connect, by TLS if asked to; ConnectError names the address."""
         wire = _Wire(address)
         try:
             async with asyncio.timeout(timeout_s):
-                transport = await connect(lambda: wire, address)
+                transport = await connect(lambda: wire, address, tls)
         except TimeoutError as error:
             raise ConnectError(address, f"no answer within {timeout_s:g} s") from error
         except OSError as error:
