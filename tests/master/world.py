@@ -30,6 +30,7 @@ from tfmesos.master.core.events import (
     TimeCame,
     Timer,
 )
+from tfmesos.master.core.registry import RegistryState
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.resources import Resources
@@ -62,11 +63,14 @@ def framework_info(**fields: object) -> mesos_pb2.FrameworkInfo:
 class World:
     """Drives a core; `told[stream]` and `sent[pid]` hold what it said, until taken."""
 
-    def __init__(self, master_flags: MasterFlags | None = None) -> None:
+    def __init__(
+        self, master_flags: MasterFlags | None = None, registry: RegistryState | None = None, master_id: str = "M"
+    ) -> None:
         self.flags = master_flags or flags()
-        random = Random(0)
-        self.allocator = build_allocator(self.flags, random)
-        self.core = MasterCore(self.flags, mesos_pb2.MasterInfo(id="M", ip=0, port=5050), random, self.allocator)
+        self.registry = registry or RegistryState(self.flags.max_completed_frameworks)
+        self.allocator = build_allocator(self.flags, Random(0))
+        info = mesos_pb2.MasterInfo(id=master_id, ip=0, port=5050)
+        self.core = MasterCore(self.flags, info, self.allocator, self.registry)
         self.now = 1000.0
         self.told: defaultdict[str, list[scheduler_pb2.Event]] = defaultdict(list)
         self.sent: defaultdict[Pid, list[Message]] = defaultdict(list)

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from tfmesos.master.clock import Clock
-from tfmesos.master.core import MasterCore, build_allocator
+from tfmesos.master.core import MasterCore, MemoryRegistry, build_allocator
 from tfmesos.master.engine import Engine
 from tfmesos.master.errors import AddressUnusable
 from tfmesos.master.flags import MasterFlags
@@ -73,10 +73,10 @@ class Master:
         host, port = self._advertised()
         self._node = LibprocessNode(host, port, self._routes)
         info = _master_info(str(uuid.uuid4()), host, port, self._hostname(host))
-        random = Random()
         clock = Clock()
-        core = MasterCore(self._flags, info, random, build_allocator(self._flags, random))
-        self._engine = Engine(core, self._node, clock)
+        registry = MemoryRegistry(self._flags.max_completed_frameworks)
+        core = MasterCore(self._flags, info, build_allocator(self._flags, Random()), registry.state)
+        self._engine = Engine(core, self._node, clock, registry)
         router.open(self._engine, self._flags, clock)
         self._engine.start()
         _log.info("master %s listens on %s as %s", info.id, self.address, self.pid)

@@ -2,16 +2,18 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import assert_never
 
 from google.protobuf.message import Message
 
 from tfmesos.master.clock import Clock
-from tfmesos.master.core import MasterCore
+from tfmesos.master.core import MasterCore, Registry
 from tfmesos.master.core.books import Books
 from tfmesos.master.core.events import (
     AgentPonged,
     AgentSaid,
+    Announce,
     Answer,
     BindStream,
     CancelTimer,
@@ -20,6 +22,7 @@ from tfmesos.master.core.events import (
     Link,
     LinkBroken,
     Log,
+    Record,
     Send,
     SetTimer,
     Started,
@@ -30,7 +33,7 @@ from tfmesos.master.core.events import (
 )
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.transport import LibprocessMessage, LibprocessNode, Pid, StreamReply
-from tfmesos.wire import DecodeError, decode, encode_record
+from tfmesos.wire import DecodeError, decode, encode_record, master_pb2
 from tfmesos.wire.json_codec import missing_fields
 from tfmesos.wire.media import encode
 from tfmesos.wire.names import message_class, message_name
@@ -53,12 +56,14 @@ class Subscriber:
 class Engine:
     """One per master, on one event loop."""
 
-    def __init__(self, core: MasterCore, node: LibprocessNode, clock: Clock) -> None:
+    def __init__(self, core: MasterCore, node: LibprocessNode, clock: Clock, registry: Registry) -> None:
         self._core = core
         self._node = node
         self._clock = clock
+        self._registry = registry
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._subscribers: dict[StreamId, Subscriber] = {}
+        self._watcher: Callable[[master_pb2.Event], None] | None = None
         self._is_closed = False
 
     @property
@@ -101,11 +106,21 @@ class Engine:
                     self._end_stream(stream_id)
                 case Link(pid=pid):
                     self._node.link(pid, self._break_link, reconnect=True)
+                case Record(operation=operation):
+                    self._registry.record(operation)
+                case Announce(event=announced):
+                    if self._watcher is not None:
+                        self._watcher(announced)
                 case Answer():
                     answer = action
                 case _:
                     assert_never(action)
         return answer
+
+    def watch(self, watcher: Callable[[master_pb2.Event], None] | None) -> None:
+        """Have each announcement told to `watcher` from now on; None: nobody watches any more."""
+        self._watcher = watcher
+        self._core.announcements.is_wanted = watcher is not None
 
     def add_stream(self, stream_id: StreamId, subscriber: Subscriber) -> None:
         """A stream opened; the core may write to it."""

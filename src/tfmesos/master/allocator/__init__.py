@@ -2,6 +2,7 @@
 
 from tfmesos.master.allocator.events import (
     AgentAdded,
+    AgentChanged,
     AgentRemoved,
     AgentSetActive,
     AgentUpdated,
@@ -21,6 +22,7 @@ from tfmesos.master.allocator.hierarchical import AllocatorOptions, Hierarchical
 
 __all__ = [
     "AgentAdded",
+    "AgentChanged",
     "AgentRemoved",
     "AgentSetActive",
     "AgentUpdated",

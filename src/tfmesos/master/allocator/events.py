@@ -68,6 +68,15 @@ class AgentUpdated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentChanged:
+    """An agent's attributes or capabilities changed: what was refused of it is forgotten (Mesos 1.11)."""
+
+    agent_id: AgentId
+    multi_role: bool
+    hierarchical: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSetActive:
     """An agent connected, or is away: then nothing of it is offered."""
 
@@ -124,6 +133,7 @@ AllocatorEvent = (
     | FrameworkRemoved
     | AgentAdded
     | AgentUpdated
+    | AgentChanged
     | AgentSetActive
     | AgentRemoved
     | ResourcesUsed

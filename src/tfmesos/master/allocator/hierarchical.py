@@ -11,6 +11,7 @@ from typing import assert_never
 
 from tfmesos.master.allocator.events import (
     AgentAdded,
+    AgentChanged,
     AgentRemoved,
     AgentSetActive,
     AgentUpdated,
@@ -107,7 +108,7 @@ class HierarchicalAllocator:
                     self._filters.forget_roles(framework_id, roles)
             case ResourcesUsed() | ResourcesRecovered():
                 self._handle_resources(event, now)
-            case AgentAdded() | AgentUpdated() | AgentSetActive() | AgentRemoved():
+            case AgentAdded() | AgentUpdated() | AgentChanged() | AgentSetActive() | AgentRemoved():
                 self._handle_agent(event)
             case _:
                 assert_never(event)
@@ -129,7 +130,7 @@ class HierarchicalAllocator:
         if not is_active:
             self._filters.forget_framework(framework_id)
 
-    def _handle_agent(self, event: AgentAdded | AgentUpdated | AgentSetActive | AgentRemoved) -> None:
+    def _handle_agent(self, event: AgentAdded | AgentUpdated | AgentChanged | AgentSetActive | AgentRemoved) -> None:
         match event:
             case AgentAdded(agent_id=agent_id):
                 self._remove_agent(agent_id)
@@ -146,6 +147,11 @@ class HierarchicalAllocator:
                     self._grow(total)
                     agent.total = total
                     agent.recount()
+            case AgentChanged(agent_id=agent_id):
+                if agent_id in self._agents:
+                    self._agents[agent_id].multi_role = event.multi_role
+                    self._agents[agent_id].hierarchical = event.hierarchical
+                self._filters.forget_agent(agent_id)
             case AgentSetActive(agent_id=agent_id, is_active=is_active):
                 if agent_id in self._agents:
                     self._agents[agent_id].is_active = is_active

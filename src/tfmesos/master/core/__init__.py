@@ -3,15 +3,18 @@
 master.py          MasterCore: sends each event to the part that knows
 events.py          what happens, and what the master wants done
 books.py           what it knows: frameworks, agents, tasks, offers
+registry.py        what it must not forget over a restart
 lifecycle.py       the lives of these: which step may follow which
 ledger.py          moves that touch books and allocator at once
 subscriptions.py   frameworks come, change, go
 registrations.py   agents come and answer pings;  returns.py  what they bring back;  partings.py  how they go
+drains.py          what operators do with agents: drain, deactivate, mark gone
 offering.py        allocations become offers;  launches.py  offers become tasks
 updates.py         running tasks;  statuses.py  those that the master itself makes
 """
 
 from tfmesos.master.core.books import Books
 from tfmesos.master.core.master import MasterCore, build_allocator
+from tfmesos.master.core.registry import MemoryRegistry, Registry
 
-__all__ = ["Books", "MasterCore", "build_allocator"]
+__all__ = ["Books", "MasterCore", "MemoryRegistry", "Registry", "build_allocator"]

@@ -1,10 +1,11 @@
 """What the master knows: frameworks, agents, tasks, offers. No decisions here."""
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tfmesos.master.core.lifecycle import AGENT_STEPS, FRAMEWORK_STEPS, AgentState, FrameworkState, Life
+from tfmesos.master.core.registry import RegistryState
 from tfmesos.master.ids import AgentId, ExecutorId, FrameworkId, OfferId, StreamId, TaskId
 from tfmesos.resources import Resources
 from tfmesos.transport import Pid
@@ -114,6 +115,9 @@ class Agent:
         self.offers: dict[OfferId, Offer] = {}
         self.observer = 0
         self.missed_pings = 0
+        self.is_deactivated = False
+        self.drain: mesos_pb2.DrainInfo | None = None
+        self.drain_started_s: float | None = None
         self.registered_s = now
         self.reregistered_s: float | None = None
 
@@ -126,6 +130,11 @@ class Agent:
     def is_connected(self) -> bool:
         """Whether its link holds."""
         return self.life.state is AgentState.CONNECTED
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is offered: linked, and no operator took it out of service (a draining one is)."""
+        return self.is_connected and not self.is_deactivated
 
     def all_tasks(self) -> Iterator[Task]:
         """Every task on it, also ended ones that nobody acknowledged."""
@@ -166,16 +175,29 @@ class Books:
 
     master: mesos_pb2.MasterInfo
     limits: Limits
+    registry: RegistryState
+    """What outlives this master; changed only through the ledger."""
     frameworks: dict[FrameworkId, Framework] = field(default_factory=dict)
     completed_frameworks: OrderedDict[FrameworkId, Framework] = field(default_factory=OrderedDict)
     agents: dict[AgentId, Agent] = field(default_factory=dict)
     agents_by_pid: dict[Pid, Agent] = field(default_factory=dict)
     agents_by_observer: dict[int, Agent] = field(default_factory=dict)
-    unreachable_agents: OrderedDict[AgentId, float] = field(default_factory=OrderedDict)
+    recovered_agents: dict[AgentId, mesos_pb2.AgentInfo] = field(default_factory=dict)
+    """Admitted before this master started, and not back yet."""
     offers: dict[OfferId, Offer] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     """Metrics that only grow, by Mesos' name without `master/`."""
     _next: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def unreachable_agents(self) -> Mapping[AgentId, float]:
+        """Since when; they may come back."""
+        return self.registry.unreachable
+
+    @property
+    def gone_agents(self) -> Mapping[AgentId, float]:
+        """Since when; they may not come back."""
+        return self.registry.gone
 
     def new_framework_id(self) -> FrameworkId:
         """`<master id>-0000`, …"""

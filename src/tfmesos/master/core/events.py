@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
+from tfmesos.master.core.registry import Operation
 from tfmesos.master.ids import AgentId, FrameworkId, OfferId, StreamId
 from tfmesos.transport import Pid
-from tfmesos.wire import scheduler_pb2
+from tfmesos.wire import master_pb2, scheduler_pb2
 
 # --- timers -----------------------------------------------------------------------------------------------------------
 
@@ -89,9 +90,39 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class TornDown:
-    """An operator wants a framework gone."""
+    """An operator wants a framework gone. `Answer`: 200 or 400."""
 
     framework_id: FrameworkId
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMarkedGone:
+    """An operator says that an agent will never come back. `Answer`: 200, or 404."""
+
+    agent_id: AgentId
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDrained:
+    """An operator wants an agent empty: nothing is offered, its tasks are killed. `Answer`: 200, 400 or 409."""
+
+    agent_id: AgentId
+    max_grace_s: float | None
+    mark_gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDeactivated:
+    """An operator wants nothing offered of an agent; what runs goes on. `Answer`: 200 or 400."""
+
+    agent_id: AgentId
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReactivated:
+    """An operator wants a deactivated or drained agent in service again. `Answer`: 200 or 400."""
+
+    agent_id: AgentId
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +154,10 @@ class TimeCame:
     timer: Timer
 
 
-Event = Started | Subscribed | StreamBroken | Called | TornDown | AgentSaid | AgentPonged | LinkBroken | TimeCame
+OperatorEvent = TornDown | AgentMarkedGone | AgentDrained | AgentDeactivated | AgentReactivated
+"""What operators want; each is answered by one `Answer`."""
+
+Event = Started | Subscribed | StreamBroken | Called | OperatorEvent | AgentSaid | AgentPonged | LinkBroken | TimeCame
 
 # --- actions ----------------------------------------------------------------------------------------------------------
 
@@ -191,6 +225,20 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """Have the registry write this down before any later action is carried out."""
+
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Tell every operator that subscribed."""
+
+    event: master_pb2.Event
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the caller of the call just handled gets instead of 202."""
 
@@ -198,4 +246,4 @@ class Answer:
     text: str = ""
 
 
-Action = Tell | BindStream | EndStream | Send | Link | SetTimer | CancelTimer | Log | Answer
+Action = Tell | BindStream | EndStream | Send | Link | SetTimer | CancelTimer | Log | Record | Announce | Answer

@@ -5,10 +5,12 @@ from collections.abc import Iterable
 from google.protobuf.message import Message
 
 from tfmesos.master import allocator as alloc
+from tfmesos.master.core.announcements import Announcements
 from tfmesos.master.core.books import Agent, Books, Executor, Framework, Offer, Task
-from tfmesos.master.core.events import Action, CancelTimer, Log, OfferOver, Send, Tell
+from tfmesos.master.core.events import Action, CancelTimer, Log, OfferOver, Record, Send, Tell
 from tfmesos.master.core.lifecycle import step_task
-from tfmesos.master.ids import ExecutorId
+from tfmesos.master.core.registry import Operation
+from tfmesos.master.ids import AgentId, ExecutorId
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 from tfmesos.wire.tasks import remember_status
@@ -25,7 +27,11 @@ class Ledger:
         self.allocator = allocator
         self.now = 0.0
         self.wants_allocation = False
+        self.lighter_drains: dict[AgentId, Agent] = {}
+        """Draining agents that lost a task by the event at hand."""
         self._actions: list[Action] = []
+        self.announce = Announcements(self.emit)
+        """What operators that subscribed are told; tasks are announced here, frameworks and agents by who moves them."""
 
     def emit(self, *actions: Action) -> None:
         """Want something done."""
@@ -60,6 +66,11 @@ class Ledger:
     def send(self, agent: Agent, message: Message) -> None:
         """Send a message to an agent."""
         self.emit(Send(agent.pid, message))
+
+    def record(self, operation: Operation) -> None:
+        """Change what outlives this master."""
+        self.books.registry.apply(operation)
+        self.emit(Record(operation))
 
     def inform(self, event: alloc.AllocatorEvent) -> None:
         """Tell the allocator."""
@@ -108,6 +119,7 @@ class Ledger:
         """Enter a task whose resources the allocator counts as given to the framework already."""
         framework.tasks[task.id] = task
         agent.tasks.setdefault(framework.id, {})[task.id] = task
+        self.announce.task_added(task)
 
     def update_task(self, task: Task, status: mesos_pb2.TaskStatus, latest: "mesos_pb2.TaskState.ValueType") -> None:
         """A status was forwarded; `latest` may be further than it. An ended task's resources are free."""
@@ -115,6 +127,7 @@ class Ledger:
         message.status_update_state = status.state
         if status.uuid:
             message.status_update_uuid = status.uuid
+        self.announce.task_updated(task, status, latest)
         remember_status(message, status)
         if step_task(message, latest):
             self._count_end(message)
@@ -122,12 +135,15 @@ class Ledger:
 
     def close_task(self, task: Task) -> None:
         """Move a task from the live to the completed ones."""
-        framework = self._strike(task)
+        framework = self.books.frameworks[task.framework_id]
+        if framework.unreachable.pop(task.id, None) is None:
+            self._strike(task)
         framework.completed.append(task)
 
     def lose_task(self, task: Task) -> None:
         """Move a task from the live ones to those on unreachable agents."""
-        framework = self._strike(task)
+        self._strike(task)
+        framework = self.books.frameworks[task.framework_id]
         framework.unreachable[task.id] = task
         while len(framework.unreachable) > self.books.limits.unreachable_tasks:
             framework.unreachable.popitem(last=False)
@@ -150,15 +166,15 @@ class Ledger:
         )
         return executor
 
-    def _strike(self, task: Task) -> Framework:
+    def _strike(self, task: Task) -> None:
         self._release(task)
-        framework = self.books.frameworks[task.framework_id]
-        del framework.tasks[task.id]
-        agent_tasks = self.books.agents[task.agent_id].tasks
-        del agent_tasks[framework.id][task.id]
-        if not agent_tasks[framework.id]:
-            del agent_tasks[framework.id]
-        return framework
+        del self.books.frameworks[task.framework_id].tasks[task.id]
+        agent = self.books.agents[task.agent_id]
+        del agent.tasks[task.framework_id][task.id]
+        if not agent.tasks[task.framework_id]:
+            del agent.tasks[task.framework_id]
+        if agent.drain is not None:
+            self.lighter_drains[agent.id] = agent
 
     def _release(self, task: Task) -> None:
         if not task.holds:

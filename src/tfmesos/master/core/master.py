@@ -8,10 +8,16 @@ from google.protobuf.message import Message
 
 from tfmesos.flags import format_duration
 from tfmesos.master.allocator import Allocator, AllocatorOptions, HierarchicalAllocator
+from tfmesos.master.core.announcements import Announcements
 from tfmesos.master.core.books import Books, Framework, Limits
+from tfmesos.master.core.drains import Drains
 from tfmesos.master.core.events import (
     Action,
+    AgentDeactivated,
+    AgentDrained,
+    AgentMarkedGone,
     AgentPonged,
+    AgentReactivated,
     AgentSaid,
     AllocationDue,
     Answer,
@@ -21,6 +27,7 @@ from tfmesos.master.core.events import (
     HeartbeatDue,
     LinkBroken,
     OfferOver,
+    OperatorEvent,
     PingDue,
     ReregistrationOver,
     Send,
@@ -37,6 +44,7 @@ from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.offering import Offering
 from tfmesos.master.core.partings import Partings
 from tfmesos.master.core.registrations import Registrations
+from tfmesos.master.core.registry import RegistryState
 from tfmesos.master.core.returns import Returns
 from tfmesos.master.core.subscriptions import Subscriptions
 from tfmesos.master.core.updates import Updates
@@ -50,30 +58,41 @@ _Call = scheduler_pb2.Call
 class MasterCore:
     """Sends each event to the part that knows what to do; parts share one ledger."""
 
-    def __init__(self, flags: MasterFlags, master: mesos_pb2.MasterInfo, random: Random, allocator: Allocator) -> None:
+    def __init__(
+        self, flags: MasterFlags, master: mesos_pb2.MasterInfo, allocator: Allocator, registry: RegistryState
+    ) -> None:
         limits = Limits(
             completed_frameworks=flags.max_completed_frameworks,
             completed_tasks=flags.max_completed_tasks_per_framework,
             unreachable_tasks=flags.max_unreachable_tasks_per_framework,
         )
         self._flags = flags
-        self._ledger = Ledger(Books(master, limits), allocator)
+        self._ledger = Ledger(Books(master, limits, registry), allocator)
         self._subscriptions = Subscriptions(self._ledger, flags)
         self._offering = Offering(self._ledger, flags.offer_timeout)
         self._launches = Launches(self._ledger, flags.allocation_interval)
         self._updates = Updates(self._ledger)
         returns = Returns(self._ledger, self._subscriptions)
-        self._registrations = Registrations(self._ledger, flags, returns, Partings(self._ledger))
+        partings = Partings(self._ledger)
+        self._drains = Drains(self._ledger, partings)
+        self._registrations = Registrations(self._ledger, flags, returns, partings, self._drains)
 
     @property
     def books(self) -> Books:
         """What the master knows; for readers."""
         return self._ledger.books
 
+    @property
+    def announcements(self) -> Announcements:
+        """What operators that subscribed are told; to be switched on and off."""
+        return self._ledger.announce
+
     def handle(self, event: Event, now: float) -> list[Action]:
         """Take an event in; at most one allocation runs, at its end."""
         self._ledger.now = now
         self._dispatch(event)
+        if self._ledger.lighter_drains:
+            self._drains.check_lighter()
         if self._ledger.wants_allocation:
             self._offering.offer_all()
         return self._ledger.drain()
@@ -90,10 +109,8 @@ class MasterCore:
                 self._subscriptions.subscribe(stream_id, subscribe)
             case StreamBroken(framework_id=framework_id, stream_id=stream_id):
                 self._subscriptions.disconnect(framework_id, stream_id)
-            case TornDown(framework_id=framework_id):
-                framework = self.books.frameworks.get(framework_id)
-                if framework is not None:
-                    self._subscriptions.remove(framework, "torn down by an operator")
+            case TornDown() | AgentMarkedGone() | AgentDrained() | AgentDeactivated() | AgentReactivated():
+                self._obey_operator(event)
             case AgentPonged(observer=observer):
                 self._registrations.pong(observer)
             case LinkBroken(pid=pid):
@@ -102,6 +119,21 @@ class MasterCore:
                 self._ledger.emit(SetTimer(AllocationDue(), self._flags.allocation_interval))
             case TimeCame(timer=timer):
                 self._time_came(timer)
+            case _:
+                assert_never(event)
+
+    def _obey_operator(self, event: OperatorEvent) -> None:
+        match event:
+            case TornDown(framework_id=framework_id):
+                self._subscriptions.tear_down(framework_id)
+            case AgentMarkedGone(agent_id=agent_id):
+                self._drains.mark_gone(agent_id)
+            case AgentDrained():
+                self._drains.drain(event)
+            case AgentDeactivated(agent_id=agent_id):
+                self._drains.deactivate(agent_id)
+            case AgentReactivated(agent_id=agent_id):
+                self._drains.reactivate(agent_id)
             case _:
                 assert_never(event)
 

@@ -5,10 +5,12 @@ from collections.abc import Iterable
 
 from tfmesos.master import allocator as alloc
 from tfmesos.master.core.books import Agent, Task
+from tfmesos.master.core.drains import Drains
 from tfmesos.master.core.events import CancelTimer, Link, PingDue, ReregistrationOver, Send, SetTimer
 from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.lifecycle import AgentState
 from tfmesos.master.core.partings import Partings
+from tfmesos.master.core.registry import AdmitAgent
 from tfmesos.master.core.returns import Returns
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import AgentId
@@ -24,12 +26,15 @@ _SEMANTIC_VERSION = re.compile(r"[1-9]\d*\.\d+\.\d+([-+].*)?")
 class Registrations:
     """Agents come, answer pings, and go."""
 
-    def __init__(self, ledger: Ledger, flags: MasterFlags, returns: Returns, partings: Partings) -> None:
+    def __init__(
+        self, ledger: Ledger, flags: MasterFlags, returns: Returns, partings: Partings, drains: Drains
+    ) -> None:
         self._ledger = ledger
         self._books = ledger.books
         self._flags = flags
         self._returns = returns
         self._partings = partings
+        self._drains = drains
 
     def register(self, sender: Pid, message: internal_pb2.RegisterSlaveMessage) -> None:
         """A new agent; one that is registered already gets its answer again (Mesos 1.11)."""
@@ -60,6 +65,9 @@ class Registrations:
         if total is None:
             return
         agent_id = AgentId(message.slave.id.value)
+        if agent_id in self._books.gone_agents:
+            self._refuse(sender, f"agent {agent_id}", "Agent has been marked gone")
+            return
         other = self._books.agents_by_pid.get(sender)
         if other is not None and other.id != agent_id:
             self._partings.remove(other, "a new agent registered at the same address", "registered")
@@ -67,9 +75,7 @@ class Registrations:
         if agent is None:
             self._readmit(sender, message, total)
         elif agent.pid.host != sender.host or agent.info.hostname != message.slave.hostname:
-            text = "Agent attempted to reregister with different IP / hostname"
-            self._ledger.warn(f"shut {agent} down: {text}")
-            self._ledger.emit(Send(sender, internal_pb2.ShutdownMessage(message=text)))
+            self._refuse(sender, str(agent), "Agent attempted to reregister with different IP / hostname")
         else:
             self._welcome_back(agent, sender, message, total)
 
@@ -116,6 +122,11 @@ class Registrations:
         if agent is not None and not agent.is_connected:
             self._partings.lose(agent, f"agent did not reregister within {timeout_text} after disconnecting")
 
+    def _refuse(self, sender: Pid, name: str, text: str) -> None:
+        """Shut down an agent that may not be one of ours."""
+        self._ledger.warn(f"shut {name} down: {text}")
+        self._ledger.emit(Send(sender, internal_pb2.ShutdownMessage(message=text)))
+
     def _accepted_total(
         self, sender: Pid, message: internal_pb2.RegisterSlaveMessage | internal_pb2.ReregisterSlaveMessage
     ) -> Resources | None:
@@ -141,6 +152,8 @@ class Registrations:
         agent.total = total
         agent.observer = self._books.new_observer()
         self._books.agents[agent.id] = agent
+        self._books.recovered_agents.pop(agent.id, None)
+        self._ledger.record(AdmitAgent(info=agent.info))
         self._books.agents_by_pid[pid] = agent
         self._books.agents_by_observer[agent.observer] = agent
         self._ledger.emit(Link(pid))
@@ -164,6 +177,7 @@ class Registrations:
                 hierarchical=_Capability.HIERARCHICAL_ROLE in agent.capabilities,
             )
         )
+        self._ledger.announce.agent_added(agent)
         self._ledger.wants_allocation = True
 
     def _greet(self, agent: Agent) -> None:
@@ -205,7 +219,7 @@ class Registrations:
             return
         info = mesos_pb2.AgentInfo()
         info.CopyFrom(message.slave)
-        was_unreachable = self._books.unreachable_agents.pop(AgentId(info.id.value), None) is not None
+        was_unreachable = AgentId(info.id.value) in self._books.unreachable_agents
         agent = self._enter(info, sender, message, total)
         agent.reregistered_s = self._ledger.now
         self._books.counts["slave_reregistrations"] += 1
@@ -215,6 +229,7 @@ class Registrations:
         self._returns.tell_states(agent, was_unreachable=was_unreachable)
         self._send_ping(agent)
         self._confirm(agent, message, ())
+        self._drains.admit(agent)
 
     def _welcome_back(
         self, agent: Agent, sender: Pid, message: internal_pb2.ReregisterSlaveMessage, total: Resources
@@ -223,8 +238,7 @@ class Registrations:
         self._books.agents_by_pid.pop(agent.pid, None)
         self._books.agents_by_pid[sender] = agent
         agent.pid = sender
-        agent.info.CopyFrom(message.slave)
-        self._describe(agent, message)
+        self._renew(agent, message)
         agent.life.step(AgentState.CONNECTED)
         agent.reregistered_s = self._ledger.now
         agent.missed_pings = 0
@@ -233,9 +247,28 @@ class Registrations:
         self._ledger.emit(Link(sender), CancelTimer(ReregistrationOver(agent.id)))
         self._set_total(agent, total)
         reconciliations = self._returns.compare(agent, message)
-        self._ledger.inform(alloc.AgentSetActive(agent_id=agent.id, is_active=True))
+        self._ledger.inform(alloc.AgentSetActive(agent_id=agent.id, is_active=agent.is_active))
         self._ledger.wants_allocation = True
         self._confirm(agent, message, reconciliations)
+        self._drains.admit(agent)
+
+    def _renew(self, agent: Agent, message: internal_pb2.ReregisterSlaveMessage) -> None:
+        """Take over what the agent says of itself; what was refused of it may be wanted as it is now."""
+        is_as_before = agent.info == message.slave
+        attributes, capabilities = list(agent.info.attributes), agent.capabilities
+        agent.info.CopyFrom(message.slave)
+        self._describe(agent, message)
+        if not is_as_before:
+            self._ledger.record(AdmitAgent(info=agent.info))
+        if attributes != list(agent.info.attributes) or capabilities != agent.capabilities:
+            self._ledger.withdraw_offers(agent.offers.values(), rescind=True)
+            self._ledger.inform(
+                alloc.AgentChanged(
+                    agent_id=agent.id,
+                    multi_role=_Capability.MULTI_ROLE in agent.capabilities,
+                    hierarchical=_Capability.HIERARCHICAL_ROLE in agent.capabilities,
+                )
+            )
 
     def _confirm(
         self,

@@ -83,14 +83,14 @@ class Returns:
             framework = self._books.frameworks.get(framework_id)
             if framework is not None and framework.is_connected:
                 self._ledger.send(agent, update_framework_message(framework))
-            elif framework_id in self._books.completed_frameworks:
+            elif framework_id in self._books.registry.completed:
                 shutdown = internal_pb2.ShutdownFrameworkMessage()
                 shutdown.framework_id.value = framework_id
                 self._ledger.send(agent, shutdown)
 
     def _is_wanted(self, framework_id: mesos_pb2.FrameworkID, message: internal_pb2.ReregisterSlaveMessage) -> bool:
         wanted = FrameworkId(framework_id.value)
-        if wanted in self._books.completed_frameworks:
+        if wanted in self._books.registry.completed:
             return False
         return wanted in self._books.frameworks or any(one.id.value == wanted for one in message.frameworks)
 
@@ -100,7 +100,7 @@ class Returns:
             if (
                 framework_id
                 and framework_id not in self._books.frameworks
-                and framework_id not in self._books.completed_frameworks
+                and framework_id not in self._books.registry.completed
             ):
                 self._subscriptions.recover(info)
 

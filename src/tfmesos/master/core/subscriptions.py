@@ -16,6 +16,7 @@ from tfmesos.master.core.events import (
 )
 from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.lifecycle import FrameworkState
+from tfmesos.master.core.registry import EndFramework
 from tfmesos.master.core.statuses import task_status
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import ExecutorId, FrameworkId, StreamId
@@ -63,6 +64,7 @@ class Subscriptions:
         self._ledger.inform(alloc.FrameworkSetActive(framework_id=framework.id, is_active=False))
         self._ledger.emit(SetTimer(FailoverOver(framework.id), max(0.0, kept.failover_timeout)))
         self._ledger.log(f"recovered {framework}")
+        self._ledger.announce.framework_added(framework)
         return framework
 
     def update(self, framework: Framework, update: scheduler_pb2.Call.UpdateFramework) -> None:
@@ -73,7 +75,10 @@ class Subscriptions:
         if error := update_error(framework.info, update.framework_info):
             self._ledger.emit(Answer(400, f"FrameworkInfo update is not valid: {error}"))
             return
+        is_changed = framework.info != update.framework_info
         self._replace_info(framework, update.framework_info, update.suppressed_roles)
+        if is_changed:
+            self._ledger.announce.framework_updated(framework)
         self._tell_agents(framework)
         self._ledger.wants_allocation = True
         self._ledger.emit(Answer(200))
@@ -106,6 +111,15 @@ class Subscriptions:
         if framework is not None and not framework.is_connected:
             self.remove(framework, "did not come back within its failover_timeout")
 
+    def tear_down(self, framework_id: FrameworkId) -> None:
+        """An operator wants the framework gone."""
+        framework = self._books.frameworks.get(framework_id)
+        if framework is None:
+            self._ledger.emit(Answer(400, "No framework found with specified ID"))
+            return
+        self.remove(framework, "torn down by an operator")
+        self._ledger.emit(Answer(200))
+
     def remove(self, framework: Framework, cause: str) -> None:
         """End a framework: its tasks are killed on all agents, without updates; its stream ends."""
         self._ledger.log(f"removed {framework}: {cause}")
@@ -117,6 +131,7 @@ class Subscriptions:
         self._ledger.emit(CancelTimer(FailoverOver(framework.id)))
         framework.life.step(FrameworkState.REMOVED)
         framework.unregistered_s = self._ledger.now
+        self._ledger.announce.framework_removed(framework)
         self._ledger.inform(alloc.FrameworkRemoved(framework_id=framework.id))
         del self._books.frameworks[framework.id]
         self._remember(framework)
@@ -141,7 +156,7 @@ class Subscriptions:
         return FrameworkRules(
             whitelist=self._flags.roles,
             root_submissions=self._flags.root_submissions,
-            completed=self._books.completed_frameworks,
+            completed=self._books.registry.completed,
         )
 
     def _end_with_error(self, stream_id: StreamId, text: str) -> None:
@@ -158,6 +173,7 @@ class Subscriptions:
         self._books.frameworks[framework.id] = framework
         self._inform_allocator(framework)
         self._ledger.log(f"subscribed {framework}")
+        self._ledger.announce.framework_added(framework)
         if not is_new:
             self._tell_agents(framework)  # Mesos 1.11 takes an unknown id for that of a framework before a failover
         self._bind(framework, stream_id)
@@ -178,6 +194,7 @@ class Subscriptions:
         self._ledger.emit(CancelTimer(FailoverOver(framework.id)))
         self._tell_agents(framework)
         self._ledger.log(f"{framework} subscribed again")
+        self._ledger.announce.framework_updated(framework)
         self._bind(framework, stream_id)
 
     def _bind(self, framework: Framework, stream_id: StreamId) -> None:
@@ -235,6 +252,7 @@ class Subscriptions:
             self._ledger.remove_executor(framework, agent, ExecutorId(executor.info.executor_id.value))
 
     def _remember(self, framework: Framework) -> None:
+        self._ledger.record(EndFramework(framework_id=framework.id))
         completed = self._books.completed_frameworks
         completed[framework.id] = framework
         while len(completed) > self._books.limits.completed_frameworks:

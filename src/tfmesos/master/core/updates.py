@@ -158,6 +158,9 @@ class Updates:
         lost = framework.unreachable.get(TaskId(wanted.task_id.value))
         if agent_id is None and lost is not None:
             agent_id = lost.agent_id
+        recovered = self._books.recovered_agents
+        if recovered and (agent_id is None or agent_id in recovered):
+            return  # it may yet come back with the task (Mesos 1.11)
         self._ledger.tell_status(framework, self._unknown_status(framework, wanted.task_id.value, agent_id))
 
     def _unknown_status(self, framework: Framework, task_id: str, agent_id: AgentId | None) -> mesos_pb2.TaskStatus:
@@ -166,6 +169,8 @@ class Updates:
             state, text = mesos_pb2.TASK_GONE, "Reconciliation: Task is unknown to the agent"
         elif agent_id in self._books.unreachable_agents:
             state, text = mesos_pb2.TASK_UNREACHABLE, "Reconciliation: Task is unreachable"
+        elif agent_id in self._books.gone_agents:
+            state, text = mesos_pb2.TASK_GONE_BY_OPERATOR, "Reconciliation: Task is gone"
         else:
             state, text = mesos_pb2.TASK_UNKNOWN, "Reconciliation: Task is unknown"
         state = partition_state(framework, state)
