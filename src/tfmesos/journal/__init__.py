@@ -15,8 +15,15 @@ Promises:
 """
 
 from tfmesos.journal.codec import BINARY, FLAG, SECONDS, TEXT, Field, RecordCodec, message
-from tfmesos.journal.errors import JournalDamaged, JournalError, JournalMismatch, JournalWriteError
+from tfmesos.journal.errors import (
+    JournalDamaged,
+    JournalError,
+    JournalMismatch,
+    JournalUnreadable,
+    JournalWriteError,
+)
 from tfmesos.journal.journal import Journal
+from tfmesos.journal.keeper import Keeper
 
 __all__ = [
     "BINARY",
@@ -28,7 +35,9 @@ __all__ = [
     "JournalDamaged",
     "JournalError",
     "JournalMismatch",
+    "JournalUnreadable",
     "JournalWriteError",
+    "Keeper",
     "RecordCodec",
     "message",
 ]

@@ -4,6 +4,7 @@ TfmesosError
   JournalError          a journal cannot be used; names the file
     JournalMismatch       it holds something else, or another format version
     JournalDamaged        it is damaged before its end
+    JournalUnreadable     a record in it has a meaning that this version does not know
     JournalWriteError     the disk is full, or fails
 """
 
@@ -36,6 +37,10 @@ class JournalDamaged(JournalError):
     def __init__(self, path: Path, offset: int) -> None:
         self.offset = offset
         super().__init__(path, f"damaged at byte {offset}, with intact records behind it")
+
+
+class JournalUnreadable(JournalError):
+    """An intact record that is none of this program's."""
 
 
 class JournalWriteError(JournalError):

@@ -5,6 +5,7 @@ TfmesosError
     MasterFlagError             a flag's value is not allowed, or flags contradict each other
     WorkDirTaken                another master runs on this work_dir
     WorkDirUnusable             the work_dir cannot be made or written
+    RegistryUnusable            what the master remembers cannot be read
     AddressUnusable             the address to listen on cannot be had
 """
 
@@ -35,6 +36,14 @@ class WorkDirUnusable(MasterError):
     def __init__(self, work_dir: str, reason: str) -> None:
         super().__init__(f"cannot use work_dir '{work_dir}': {reason}")
         self.work_dir = work_dir
+
+
+class RegistryUnusable(MasterError):
+    """What the master remembers over a restart cannot be read."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"cannot use the registry '{path}': {reason}")
+        self.path = path
 
 
 class AddressUnusable(MasterError):
