@@ -9,9 +9,10 @@ import pytest
 
 from tests.agent.in_test_master import InTestMaster, command_task
 from tfmesos.agent import Agent
-from tfmesos.agent.containerizer import LaunchFailed
-from tfmesos.agent.containerizer.refusals import refusal
+from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind, LaunchFailed
+from tfmesos.agent.containerizer.refusals import config_fault
 from tfmesos.agent.containerizer.users import identity_of
+from tfmesos.agent.refusals import refusal
 from tfmesos.wire import mesos_pb2
 
 Change = Callable[[mesos_pb2.TaskInfo], object]
@@ -53,6 +54,20 @@ def _disk(task: mesos_pb2.TaskInfo) -> None:
     task.resources.add(name="disk", type=mesos_pb2.Value.SCALAR).disk.persistence.id = "v"
 
 
+def _fault(task: mesos_pb2.TaskInfo) -> str | None:
+    framework = mesos_pb2.FrameworkInfo(user="u", name="f", id=mesos_pb2.FrameworkID(value="f"))
+    return refusal(task, framework) or config_fault(
+        ContainerConfig(
+            id=ContainerId("c"),
+            kind=ContainerKind.COMMAND_TASK,
+            command=task.command,
+            directory="/sandbox",
+            container=task.container if task.HasField("container") else None,
+            resources=tuple(task.resources),
+        )
+    )
+
+
 RW, RO = mesos_pb2.Volume.RW, mesos_pb2.Volume.RO
 
 
@@ -81,14 +96,14 @@ def test_what_cannot_be_served_has_a_text(change: Change, text: str) -> None:
     task = command_task("t")
     change(task)
 
-    assert refusal(task) == text
+    assert _fault(task) == text
 
 
 def test_a_volume_whose_paths_are_the_same_needs_nothing(tmp_path: Path) -> None:
     task = command_task("t")
     _volume(task, str(tmp_path), str(tmp_path), RW)
 
-    assert refusal(task) is None
+    assert _fault(task) is None
 
 
 async def test_a_refused_task_fails_with_the_text_and_mesos_reason(agent: Agent, master: InTestMaster) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from aiohttp import web
 
 from tfmesos.agent.api import Api
-from tfmesos.agent.containerizer import CommandContainerizer
+from tfmesos.agent.containerizer import Containerizer
 from tfmesos.agent.errors import AgentStopped, BadAgentFlags
 from tfmesos.agent.files import SandboxFiles
 from tfmesos.agent.flags import AgentFlags
@@ -123,9 +123,11 @@ class Agent:
 
     async def _compose(self, identity: Identity, work_dir: WorkDir, mailbox: Mailbox, node: LibprocessNode) -> None:
         flags, cleanup = self._flags, self._cleanup
-        containerizer = CommandContainerizer(flags, work_dir, Supervisors())
+        containerizer = Containerizer(flags, Supervisors(), identity.pid.host)
         tasks = Tasks(flags.max_completed_frameworks, flags.max_completed_executors_per_framework)
-        runner = TaskRunner(tasks, containerizer, identity.pid, lambda message: membership.send(message))
+        runner = TaskRunner(
+            tasks, containerizer, work_dir, flags, identity.pid, lambda message: membership.send(message)
+        )
         member = AgentMember(identity, work_dir, runner, self._stop)
         membership = Membership(node, self._detector, member, flags.registration_backoff_factor, random.Random())
         orders = Orders(

@@ -4,7 +4,9 @@ AgentError                 the agent cannot start or go on; exit status 1 as Mes
   WorkDirInUse             another running agent holds the work directory
   AgentStopped             the master ordered this agent to shut down
   BadAgentFlags            a value of a flag cannot be used on this machine
-  LaunchFailed             a container could not be made (containerizer/protocol.py); only its task fails
+  CheckpointUnusable       what the agent before kept cannot be read
+  AgentChanged             this agent is not the one that its work directory remembers
+  LaunchFailed             a container could not be made (containerizer/errors.py); only its task fails
 
 An address that is taken is transport's BindError.
 """
@@ -34,3 +36,22 @@ class AgentStopped(AgentError):
 
 class BadAgentFlags(AgentError):
     """A value of a flag cannot be used on this machine."""
+
+
+class CheckpointUnusable(AgentError):
+    """What the agent before kept cannot be read."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"cannot recover from {path}: {reason} (--no-strict recovers what is intact)")
+        self.path = path
+
+
+class AgentChanged(AgentError):
+    """This agent is not the one that its work directory remembers, and tasks of that one may still run."""
+
+    def __init__(self, agent_id: str, difference: str, policy: str, path: str) -> None:
+        super().__init__(
+            f"agent {agent_id} was another one: {difference} (--reconfiguration_policy={policy}); start it with its old "
+            f"flags, or end its tasks by --recover=cleanup, or give its id up: rm -f {path}"
+        )
+        self.difference = difference

@@ -8,6 +8,8 @@
       latest -> <container id>
       <container id>/                         the sandbox: mode 0750, owned by the task's user
         stdout, stderr                        made by the supervisor
+        containers/<nested container id>/     a sandbox, too
+  containers/<container id>/                  the sandbox of a standalone container
 """
 
 from __future__ import annotations
@@ -65,16 +67,57 @@ class WorkDir:
         """The directory of an executor's runs."""
         return f"{self.path}/slaves/{agent_id}/frameworks/{framework_id}/executors/{executor_id}/runs"
 
-    def make_sandbox(self, runs: str, container_id: str, owner: Owner | None) -> str:
-        """Make a container's sandbox under its executor's runs; returns its path. Raises OSError."""
-        sandbox = f"{runs}/{container_id}"
-        os.makedirs(runs, exist_ok=True)
-        os.mkdir(sandbox, SANDBOX_MODE)
-        os.chmod(sandbox, SANDBOX_MODE)  # whatever the umask is
-        if owner is not None:
-            os.chown(sandbox, owner.uid, owner.gid)
-        _point(f"{runs}/latest", container_id)
-        return sandbox
+    def standalone(self, container_id: str) -> str:
+        """The sandbox of a standalone container."""
+        return f"{self.path}/containers/{container_id}"
+
+
+def make_sandbox(directory: str, owner: Owner | None, *, is_latest: bool) -> None:
+    """Make a container's sandbox with its parents; with `is_latest` the link beside it points here. Raises OSError."""
+    parent, _, name = directory.rpartition("/")
+    os.makedirs(parent, exist_ok=True)
+    os.mkdir(directory, SANDBOX_MODE)
+    os.chmod(directory, SANDBOX_MODE)  # whatever the umask is
+    if owner is not None:
+        os.chown(directory, owner.uid, owner.gid)
+    if is_latest:
+        _point(f"{parent}/latest", name)
+
+
+def make_nested_sandbox(parent: str, name: str, owner: Owner | None) -> None:
+    """Make `containers/<name>` in a container's sandbox. Raises OSError.
+
+    That sandbox belongs to a user, who may have put a link there: none is followed.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.ExitStack() as opened:
+
+        def enter(path: str, base: int | None = None) -> int:
+            directory = os.open(path, flags, dir_fd=base)
+            opened.callback(os.close, directory)
+            return directory
+
+        sandbox = enter(parent)
+        if _make_directory("containers", sandbox):
+            _hand_over(enter("containers", sandbox), owner)
+        containers = enter("containers", sandbox)
+        os.mkdir(name, SANDBOX_MODE, dir_fd=containers)
+        _hand_over(enter(name, containers), owner)
+
+
+def _make_directory(name: str, base: int) -> bool:
+    """Whether it was not there yet."""
+    try:
+        os.mkdir(name, SANDBOX_MODE, dir_fd=base)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _hand_over(directory: int, owner: Owner | None) -> None:
+    os.fchmod(directory, SANDBOX_MODE)
+    if owner is not None:
+        os.fchown(directory, owner.uid, owner.gid)
 
 
 def id_fault(name: str, value: str) -> str | None:

@@ -10,7 +10,18 @@ from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from tfmesos.agent.alarm import Alarm
-from tfmesos.agent.containerizer import Container, Containerizer, ContainerPlace, LaunchFailed
+from tfmesos.agent.containerizer import (
+    Container,
+    ContainerConfig,
+    ContainerId,
+    Containerizer,
+    ContainerKind,
+    LaunchFailed,
+)
+from tfmesos.agent.environment import TaskPlace, common_environment, task_environment
+from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.refusals import refusal
+from tfmesos.agent.sandboxes import WorkDir
 from tfmesos.agent.status_updates import StatusUpdates, TaskKey
 from tfmesos.agent.task_records import Phase, TaskRecord
 from tfmesos.agent.tasks import (
@@ -39,12 +50,16 @@ class TaskRunner:
         self,
         tasks: Tasks,
         containerizer: Containerizer,
+        work_dir: WorkDir,
+        flags: AgentFlags,
         agent_pid: Pid,
         send: Callable[[internal_pb2.StatusUpdateMessage | internal_pb2.ExitedExecutorMessage], None],
     ) -> None:
         self.tasks = tasks
         self.updates = StatusUpdates()
         self._containerizer = containerizer
+        self._work_dir = work_dir
+        self._environment = common_environment(flags)
         self._pid = str(agent_pid)
         self._host = agent_pid.host
         self._send = send
@@ -136,15 +151,11 @@ class TaskRunner:
     async def _contain(self, record: TaskRecord) -> None:
         """One container from its launch to its end."""
         framework = self.tasks.frameworks[record.key.framework_id].info
-        place = ContainerPlace(
-            container_id=record.container_id,
-            agent_id=self._agent_id,
-            agent_pid=self._pid,
-            framework=framework,
-            executor_id=record.executor_id,
-        )
         try:
-            container = await self._containerizer.launch(record.info, place)
+            fault = refusal(record.info, framework)
+            if fault:
+                raise LaunchFailed(fault)
+            container = await self._containerizer.launch(self._config(record, framework))
         except LaunchFailed as error:
             self._fail(record, str(error))
             return
@@ -156,7 +167,28 @@ class TaskRunner:
             self._do(self.tasks.opened(record, self._loop.time()))
         termination = await container.wait()
         del self._containers[record.container_id]
+        self._containerizer.forget(container.id)
         self._do(self.tasks.ended(record, Ending(wait_status=termination.wait_status, message=termination.message)))
+
+    def _config(self, record: TaskRecord, framework: mesos_pb2.FrameworkInfo) -> ContainerConfig:
+        task = record.info
+        runs = self._work_dir.executor(self._agent_id, framework.id.value, record.executor_id)
+        place = TaskPlace(
+            agent_id=self._agent_id,
+            agent_pid=self._pid,
+            executor_id=record.executor_id,
+            directory=f"{runs}/{record.container_id}",
+        )
+        return ContainerConfig(
+            id=ContainerId(record.container_id),
+            kind=ContainerKind.COMMAND_TASK,
+            command=task.command,
+            container=task.container if task.HasField("container") else None,
+            resources=tuple(task.resources),
+            user=task.command.user or framework.user,
+            directory=place.directory,
+            environment=task_environment(self._environment, task, framework, place),
+        )
 
     def _fail(self, record: TaskRecord, message: str) -> None:
         if record.info.HasField("executor"):  # the master counts this executor as running: set its books right first

@@ -1,37 +1,23 @@
-"""What in a task this agent cannot serve yet: refused with a text, never ignored."""
+"""What in a container this agent cannot serve yet: refused with a text, never ignored."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
-from tfmesos.agent.sandboxes import id_fault
+from tfmesos.agent.containerizer.config import ContainerConfig
 from tfmesos.wire import mesos_pb2
 
 _Container = mesos_pb2.ContainerInfo
 
 
-def refusal(task: mesos_pb2.TaskInfo) -> str | None:
-    """Why the task cannot run here; None if it can."""
+def config_fault(config: ContainerConfig) -> str | None:
+    """Why the container cannot be made here; None if it can."""
     return (
-        id_fault("task id", task.task_id.value)
-        or _shape_fault(task)
-        or _command_fault(task.command)
-        or _resource_fault(task)
-        or (_container_fault(task.container) if task.HasField("container") else None)
+        _command_fault(config.command)
+        or _resource_fault(config.resources)
+        or (_container_fault(config.container) if config.container is not None else None)
     )
-
-
-def _shape_fault(task: mesos_pb2.TaskInfo) -> str | None:
-    if task.HasField("executor"):
-        return "custom executors are not supported by this agent yet"
-    if not task.HasField("command"):
-        return "the task has no command"
-    for name in ("health_check", "check"):
-        if task.HasField(name):
-            return f"{name} is not supported by this agent yet"
-    if task.limits:
-        return "resource limits are not supported by this agent yet"
-    return None
 
 
 def _command_fault(command: mesos_pb2.CommandInfo) -> str | None:
@@ -48,8 +34,8 @@ def _command_fault(command: mesos_pb2.CommandInfo) -> str | None:
     return None
 
 
-def _resource_fault(task: mesos_pb2.TaskInfo) -> str | None:
-    for resource in task.resources:
+def _resource_fault(resources: Iterable[mesos_pb2.Resource]) -> str | None:
+    for resource in resources:
         if resource.name == "gpus" and resource.scalar.value > 0:
             return "GPUs are not supported by this agent yet"
         if resource.HasField("disk"):

@@ -7,7 +7,7 @@ import os
 import pwd
 from dataclasses import dataclass
 
-from tfmesos.agent.containerizer.protocol import LaunchFailed
+from tfmesos.agent.containerizer.errors import LaunchFailed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

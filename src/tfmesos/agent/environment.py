@@ -6,16 +6,25 @@ The agent's own environment is never passed on.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from tfmesos.agent.containerizer.protocol import ContainerPlace
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.flags import format_duration
 from tfmesos.wire import mesos_pb2
 
-DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _FIXED = {"LIBPROCESS_PORT": "0", "MESOS_HTTP_COMMAND_EXECUTOR": "0"}
 # What Mesos' own agent tells executors of a checkpointing framework by default.
 _CHECKPOINTED = {"MESOS_RECOVERY_TIMEOUT": "15mins", "MESOS_SUBSCRIPTION_BACKOFF_MAX": "2secs"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPlace:
+    """Where a task runs."""
+
+    agent_id: str
+    agent_pid: str
+    executor_id: str
+    directory: str
 
 
 def common_environment(flags: AgentFlags) -> Mapping[str, str]:
@@ -29,26 +38,21 @@ def common_environment(flags: AgentFlags) -> Mapping[str, str]:
 
 
 def task_environment(
-    common: Mapping[str, str], task: mesos_pb2.TaskInfo, place: ContainerPlace, directory: str
+    common: Mapping[str, str], task: mesos_pb2.TaskInfo, framework: mesos_pb2.FrameworkInfo, place: TaskPlace
 ) -> Mapping[str, str]:
-    """All variables of the task."""
-    environment = {
+    """The variables of a command task, beneath those of its command."""
+    return {
         **common,
-        "MESOS_FRAMEWORK_ID": place.framework.id.value,
+        "MESOS_FRAMEWORK_ID": framework.id.value,
         "MESOS_EXECUTOR_ID": place.executor_id,
-        "MESOS_DIRECTORY": directory,
+        "MESOS_DIRECTORY": place.directory,
         "MESOS_SLAVE_ID": place.agent_id,
         "MESOS_SLAVE_PID": place.agent_pid,
         "MESOS_AGENT_ENDPOINT": place.agent_pid.partition("@")[2],
-        "MESOS_CHECKPOINT": "1" if place.framework.checkpoint else "0",
-        **(_CHECKPOINTED if place.framework.checkpoint else {}),
-        "MESOS_SANDBOX": directory,
+        "MESOS_CHECKPOINT": "1" if framework.checkpoint else "0",
+        **(_CHECKPOINTED if framework.checkpoint else {}),
         "MESOS_ALLOCATION_ROLE": _allocation_role(task),
     }
-    for variable in task.command.environment.variables:
-        environment[variable.name] = variable.value
-    environment.setdefault("PATH", DEFAULT_PATH)
-    return environment
 
 
 def _allocation_role(task: mesos_pb2.TaskInfo) -> str:

@@ -1,0 +1,47 @@
+"""What a container shall be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tfmesos.agent.containerizer.identifiers import ContainerId
+from tfmesos.wire import mesos_pb2
+
+
+class ContainerKind(Enum):
+    """What a container is for."""
+
+    COMMAND_TASK = "command task"
+    """A task's command without an executor program: the agent itself speaks for it."""
+    EXECUTOR = "executor"
+    """A program that subscribes as an executor."""
+    NESTED = "nested"
+    """Made by an executor, or by anyone, inside another container."""
+    STANDALONE = "standalone"
+    """Made by an operator; belongs to no framework and outlives the agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerConfig:
+    """Everything that is known of a container before it is launched.
+
+    `directory`: absolute, made by `launch` with its parents, and for tasks and executors the link `latest` beside it;
+    of a container nested in another it is always `<sandbox of that>/containers/<id>`.
+    `user`: whose rights it gets; empty: those of the container it is nested in, else those of the agent (which must
+    not be root then). `environment`: beneath what the containerizer adds (MESOS_SANDBOX) and `command.environment`;
+    PATH has a default. `checkpoint`: it outlives the agent, and `recover` finds it again.
+    """
+
+    id: ContainerId
+    kind: ContainerKind
+    command: mesos_pb2.CommandInfo
+    directory: str
+    user: str = ""
+    container: mesos_pb2.ContainerInfo | None = None
+    resources: tuple[mesos_pb2.Resource, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    is_debug: bool = False
+    """It shares the view and the environment of the container it is nested in, and has a console."""
+    checkpoint: bool = False

@@ -1,0 +1,117 @@
+"""One container, from its launch to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+
+from tfmesos.agent.containerizer.config import ContainerConfig
+from tfmesos.agent.containerizer.identifiers import ContainerId
+from tfmesos.agent.containerizer.statistics import tree_statistics
+from tfmesos.supervision import Supervised, Termination
+from tfmesos.wire import mesos_pb2
+
+EndChildren = Callable[[ContainerId], Awaitable[None] | None]
+"""Ends what is nested in a container; what it returns is to be awaited until nothing of that is left."""
+
+
+class Container:
+    """A supervised program in its sandbox. Made by `Containerizer.launch` and `Containerizer.recover` only."""
+
+    def __init__(
+        self, config: ContainerConfig, process: Supervised | Termination, *, host: str, end_children: EndChildren
+    ) -> None:
+        """A process that is a Termination already is one that ended while no agent ran."""
+        self.config = config
+        self._process = process if isinstance(process, Supervised) else None
+        self._host = host
+        self._end_children = end_children
+        self._killing: asyncio.Task[None] | None = None
+        self._grace_until = float("inf")
+        self._watching = asyncio.get_running_loop().create_task(self._watch(process), name=f"container {config.id}")
+
+    @property
+    def id(self) -> ContainerId:
+        return self.config.id
+
+    @property
+    def directory(self) -> str:
+        """The sandbox."""
+        return self.config.directory
+
+    @property
+    def pid(self) -> int:
+        """Of the supervisor: what stands for the container on this machine. 0 if it ended while no agent ran."""
+        return self._process.pid if self._process is not None else 0
+
+    @property
+    def main_pid(self) -> int | None:
+        """Of the program; None while it waits at its gate and if it could not be executed."""
+        return self._process.task_pid if self._process is not None else None
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether a kill was asked for, or its program has ended."""
+        return self._killing is not None or self._process is None or self._process.termination is not None
+
+    @property
+    def termination(self) -> Termination | None:
+        """What `wait` answers; None before."""
+        return self._watching.result() if self._watching.done() and not self._watching.cancelled() else None
+
+    async def open_gate(self) -> None:
+        """Start the program; returns when it runs or could not be executed, which `wait` tells. Called once."""
+        if self._process is not None:
+            await self._process.release()
+
+    def kill(self, grace_s: float) -> None:
+        """End all: nested containers at once, then SIGTERM to every process, SIGKILL to what is left after the grace.
+
+        Before `open_gate` the program never starts. Repeated calls can only shorten the grace.
+        """
+        until = time.monotonic() + grace_s
+        if self._process is None or until >= self._grace_until:
+            return
+        self._grace_until = until
+        if self._killing is None:
+            self._killing = asyncio.get_running_loop().create_task(self._kill(), name=f"kill of {self.config.id}")
+        elif self._killing.done():
+            self._process.kill(grace_s)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the program alone. Raises ProcessLookupError if it does not run (any more, or yet)."""
+        if self._process is None or self._process.termination is not None or self._process.task_pid is None:
+            raise ProcessLookupError
+        os.kill(self._process.task_pid, number)
+
+    async def wait(self) -> Termination:
+        """How it ended; when this returns nothing of the container is left, nor of those nested in it."""
+        return await asyncio.shield(self._watching)
+
+    def status(self) -> mesos_pb2.ContainerStatus:
+        """What status updates and operators are told of it."""
+        status = mesos_pb2.ContainerStatus(executor_pid=self.pid)
+        status.container_id.CopyFrom(self.config.id.to_proto())
+        status.network_infos.add().ip_addresses.add().ip_address = self._host
+        return status
+
+    def statistics(self) -> mesos_pb2.ResourceStatistics:
+        """What its processes use now, beside what they asked for."""
+        return tree_statistics(self.pid, self.config.resources)
+
+    async def _kill(self) -> None:
+        await self._without_children()
+        if self._process is not None:
+            self._process.kill(max(self._grace_until - time.monotonic(), 0.0))
+
+    async def _watch(self, process: Supervised | Termination) -> Termination:
+        termination = process if isinstance(process, Termination) else await process.wait()
+        await self._without_children()
+        return termination
+
+    async def _without_children(self) -> None:
+        ending = self._end_children(self.config.id)
+        if ending is not None:
+            await ending
