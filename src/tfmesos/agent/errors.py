@@ -42,7 +42,7 @@ class CheckpointUnusable(AgentError):
     """What the agent before kept cannot be read."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"cannot recover from {path}: {reason} (--no-strict recovers what is intact)")
+        super().__init__(f"cannot recover from {path}: {reason}")
         self.path = path
 
 
@@ -51,7 +51,7 @@ class AgentChanged(AgentError):
 
     def __init__(self, agent_id: str, difference: str, policy: str, path: str) -> None:
         super().__init__(
-            f"agent {agent_id} was another one: {difference} (--reconfiguration_policy={policy}); start it with its old "
-            f"flags, or end its tasks by --recover=cleanup, or give its id up: rm -f {path}"
+            f"agent {agent_id} was another one: {difference} (--reconfiguration_policy={policy}); start it with its "
+            f"old flags, or end its tasks by --recover=cleanup, or give its id up: rm -f {path}"
         )
         self.difference = difference

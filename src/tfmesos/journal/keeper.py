@@ -51,7 +51,7 @@ class Keeper(Generic[T]):
         """From now on facts are kept; `snapshot` gives the facts that make the owner's state, the last one included."""
         self._snapshot = snapshot
         if self._journal.size >= _COMPACT_FROM:
-            self._compact()
+            self.compact()
 
     def take_facts(self) -> list[T]:
         """What was kept before, oldest first; held here no longer."""
@@ -68,7 +68,7 @@ class Keeper(Generic[T]):
         self._held.append(self._codec.encode(fact))
         self._write_held()
         if self._journal.size >= self._compact_at:
-            self._compact()
+            self.compact()
 
     async def wait_written(self) -> None:
         """Until everything kept survives the end of this process: at once, unless the disk is full."""
@@ -85,7 +85,7 @@ class Keeper(Generic[T]):
                 return await self._journal.sync()
             except JournalWriteError as error:
                 _log.error("%s", error)
-                if not self._compact():
+                if not self.compact():
                     await asyncio.sleep(_RETRY_S)
 
     def close(self) -> None:
@@ -106,7 +106,8 @@ class Keeper(Generic[T]):
             _log.error("%s; it is tried again", error)
         del self._held[:written]
 
-    def _compact(self) -> bool:
+    def compact(self) -> bool:
+        """Write the state anew, on disk when this returns; False if the disk does not take it (the old file stays)."""
         assert self._snapshot is not None, "facts are kept before the state was read"
         try:
             self._journal.rewrite(map(self._codec.encode, self._snapshot()))

@@ -23,9 +23,11 @@ from tfmesos.agent.checkpoint.facts import (
     UpdateQueued,
 )
 from tfmesos.agent.checkpoint.recovered import Recovered, RecoveredExecutor, RecoveredFramework, RecoveredTask
+from tfmesos.agent.checkpoint.store import CheckpointStore
 
 __all__ = [
     "AgentKept",
+    "CheckpointStore",
     "DrainKept",
     "ExecutorEnding",
     "ExecutorForgotten",
