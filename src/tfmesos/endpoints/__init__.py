@@ -1,0 +1,43 @@
+"""What master and agent answer alike over HTTP, each a small piece that the program puts into its table of paths.
+
+routes.py      which handler answers which path
+pages.py       JSON pages (and JSONP), queries, forms, refusals of a request's head
+daemon.py      Daemon: /version, /flags, /health, /metrics, /logging/toggle, /system/stats.json
+log_level.py   the level of the log, raised for a while
+log_files.py   where a daemon's own log goes
+files.py       VirtualFiles: files under virtual paths;  file_pages.py  /files/*
+calls.py       DaemonCalls: the calls of the v1 operator API that both have
+"""
+
+from tfmesos.endpoints.calls import CallRefused, DaemonCalls
+from tfmesos.endpoints.daemon import Daemon, version_info
+from tfmesos.endpoints.file_pages import FilePages
+from tfmesos.endpoints.files import Attached, Attachments, FileRefused, VirtualFiles
+from tfmesos.endpoints.log_files import LogFile, LogFlags, written_log
+from tfmesos.endpoints.log_level import LogLevel
+from tfmesos.endpoints.pages import RECORDIO, form_of, json_page, method_refused, query_of, refused_head
+from tfmesos.endpoints.routes import Handler, Routes
+
+__all__ = [
+    "RECORDIO",
+    "Attached",
+    "Attachments",
+    "CallRefused",
+    "Daemon",
+    "DaemonCalls",
+    "FilePages",
+    "FileRefused",
+    "Handler",
+    "LogFile",
+    "LogFlags",
+    "LogLevel",
+    "Routes",
+    "VirtualFiles",
+    "form_of",
+    "json_page",
+    "method_refused",
+    "query_of",
+    "refused_head",
+    "version_info",
+    "written_log",
+]

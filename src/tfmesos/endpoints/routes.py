@@ -1,0 +1,33 @@
+"""Which handler answers which path (Mesos 1.11: libprocess' routing to a delegate)."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from aiohttp import web
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+class Routes:
+    """A table of paths; the longest prefix of a request's components that is in it answers.
+
+    `/x` and `/<process>/x` are the same; trailing slashes do not count. A path in `exact` has nothing below it.
+    """
+
+    def __init__(self, process: str, table: Mapping[str, Handler], exact: Mapping[str, Handler]) -> None:
+        self._process = f"/{process}/"
+        self._table = dict(table)
+        self._exact = dict(exact)
+
+    def find(self, request: web.BaseRequest) -> Handler | None:
+        """Who answers; None: nobody (404)."""
+        path = request.rel_url.path.rstrip("/")
+        if path.startswith(self._process):
+            path = path[len(self._process) - 1 :]
+        if path in self._exact:
+            return self._exact[path]
+        while path:
+            handler = self._table.get(path)
+            if handler is not None:
+                return handler
+            path = path.rpartition("/")[0]
+        return None
