@@ -42,20 +42,10 @@ DIFFERENCES = (
         rows={"scheduler-json": (184, 185), "scheduler-protobuf": (184, 185)},
     ),
     Difference(
-        what="LAUNCH_GROUP (task groups, default executor)",
-        ours="every task of the group gets TASK_ERROR, `LAUNCH_GROUP is not supported by this master`",
-        reason=NOT_YET,
-        rows={
-            "scheduler-errors": (523, 524, 528, 533, 544, 548, 549, 553, 557, 561),
-            "mesos-execute": (213, 277),
-        },
-        beyond={"mesos-execute": ("UPDATE tg-a TASK_ERROR", "UPDATE tg-b TASK_ERROR")},
-    ),
-    Difference(
-        what="offers after a LAUNCH_GROUP without tasks",
-        ours="no `executor_ids` in later offers",
+        what="a LAUNCH_GROUP without tasks",
+        ours="nothing is sent to the agent; no `executor_ids` in later offers",
         reason="Mesos keeps the executor of the empty group in its books for ever, a leak that we do not imitate",
-        rows={"scheduler-errors": (564, 571, 574, 577)},
+        rows={"scheduler-errors": (561, 564, 571, 574, 577)},
     ),
     Difference(
         what="the event stream of the operator API (any path below /api/v1 that has no handler of its own)",

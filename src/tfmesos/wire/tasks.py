@@ -13,12 +13,11 @@ def build_task(info: mesos_pb2.TaskInfo, framework_id: str) -> mesos_pb2.Task:
     for field in ("labels", "discovery", "container", "health_check", "kill_policy"):
         if info.HasField(field):
             getattr(task, field).CopyFrom(getattr(info, field))
-    command = info.command
     if info.HasField("executor"):
         task.executor_id.CopyFrom(info.executor.executor_id)
-        command = info.executor.command
-    if command.HasField("user"):
-        task.user = command.user
+    for command in (info.command, info.executor.command):
+        if command.HasField("user") and not task.user:
+            task.user = command.user
     for name, limit in info.limits.items():
         task.limits[name].CopyFrom(limit)
     return task

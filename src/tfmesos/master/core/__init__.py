@@ -9,7 +9,7 @@ ledger.py          moves that touch books and allocator at once
 subscriptions.py   frameworks come, change, go
 registrations.py   agents come and answer pings;  returns.py  what they bring back;  partings.py  how they go
 drains.py          what operators do with agents: drain, deactivate, mark gone
-offering.py        allocations become offers;  launches.py  offers become tasks
+offering.py        allocations become offers;  launches.py  offers are answered;  starts.py  and become tasks
 updates.py         running tasks;  statuses.py  those that the master itself makes
 """
 

@@ -8,7 +8,7 @@ from tfmesos.master.core.lifecycle import AGENT_STEPS, FRAMEWORK_STEPS, AgentSta
 from tfmesos.master.core.registry import RegistryState
 from tfmesos.master.ids import AgentId, ExecutorId, FrameworkId, OfferId, StreamId, TaskId
 from tfmesos.resources import Resources
-from tfmesos.transport import Pid
+from tfmesos.transport import NO_PID, Pid
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.text import TERMINAL_STATES
 
@@ -72,6 +72,8 @@ class Framework:
         self.info = info
         self.life = Life(f"framework {info.id.value}", FRAMEWORK_STEPS, state)
         self.stream_id: StreamId | None = None
+        self.pid = NO_PID
+        """The scheduler driver's, if it is one that subscribed over libprocess."""
         self.suppressed: frozenset[str] = frozenset()
         self.tasks: dict[TaskId, Task] = {}
         self.completed: deque[Task] = deque(maxlen=limits.completed_tasks)

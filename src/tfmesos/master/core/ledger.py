@@ -31,7 +31,7 @@ class Ledger:
         """Draining agents that lost a task by the event at hand."""
         self._actions: list[Action] = []
         self.announce = Announcements(self.emit)
-        """What operators that subscribed are told; tasks are announced here, frameworks and agents by who moves them."""
+        """What subscribed operators are told; tasks are announced here, frameworks and agents by who moves them."""
 
     def emit(self, *actions: Action) -> None:
         """Want something done."""

@@ -122,21 +122,30 @@ class Returns:
         self._ledger.tell_status(framework, status)
 
     def _adopt_unknown(self, agent: Agent, message: internal_pb2.ReregisterSlaveMessage) -> None:
-        """Tasks that run though the master has struck them (their agent was disconnected): they use resources."""
+        """Tasks and executors that run though the master has struck them (their agent was away): they use resources."""
+        for framework_id, executor in self.executors_of(message) or ():
+            executor_id = ExecutorId(executor.info.executor_id.value)
+            if executor_id not in agent.executors.get(framework_id, {}) and self._can_use(agent, executor.resources):
+                self._ledger.add_executor(self._books.frameworks[framework_id], agent, executor)
+                self._use(agent, framework_id, executor.resources)
         for task in self.tasks_of(message) or ():
             framework = self._books.frameworks[task.framework_id]
             if task.id in framework.tasks or not task.holds:
                 continue
-            if not agent.total.contains(agent.used().unallocated() + task.resources.unallocated()):
+            if not self._can_use(agent, task.resources):
                 self._ledger.warn(f"cannot adopt task {task.id} of {framework}: beyond the resources of {agent}")
                 continue
             task.message.agent_id.value = agent.id
-            self._ledger.withdraw_offers(agent.offers.values(), rescind=True)
             self._ledger.add_task(framework, agent, task)
-            self._ledger.inform(
-                alloc.ResourcesUsed(framework_id=framework.id, agent_id=agent.id, resources=task.resources)
-            )
+            self._use(agent, framework.id, task.resources)
             self._tell_returned(task, "Unknown agent reregistered")
+
+    def _can_use(self, agent: Agent, resources: Resources) -> bool:
+        return agent.total.contains(agent.used().unallocated() + resources.unallocated())
+
+    def _use(self, agent: Agent, framework_id: FrameworkId, resources: Resources) -> None:
+        self._ledger.withdraw_offers(agent.offers.values(), rescind=True)
+        self._ledger.inform(alloc.ResourcesUsed(framework_id=framework_id, agent_id=agent.id, resources=resources))
 
     def _strike_executors(self, agent: Agent, message: internal_pb2.ReregisterSlaveMessage) -> None:
         listed = {(one.framework_id.value, one.executor_id.value) for one in message.executor_infos}

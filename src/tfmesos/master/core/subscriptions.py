@@ -287,12 +287,8 @@ def framework_traits(framework: Framework) -> alloc.FrameworkTraits:
 
 
 def update_framework_message(framework: Framework) -> internal_pb2.UpdateFrameworkMessage:
-    """What agents are told of a framework that came back or changed; v1 frameworks have no pid."""
-    message = internal_pb2.UpdateFrameworkMessage(pid=NO_PID_TEXT)
+    """What agents are told of a framework that came back or changed."""
+    message = internal_pb2.UpdateFrameworkMessage(pid=str(framework.pid))
     message.framework_id.value = framework.id
     message.framework_info.CopyFrom(framework.info)
     return message
-
-
-NO_PID_TEXT = "@0.0.0.0:0"
-"""How Mesos 1.11 writes the pid of a framework that has none."""

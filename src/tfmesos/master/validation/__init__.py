@@ -1,9 +1,11 @@
 """What the master refuses and with which text (Mesos 1.11: src/master/validation.cpp). Pure."""
 
 from tfmesos.master.validation.calls import call_error
+from tfmesos.master.validation.executors import LaunchContext
 from tfmesos.master.validation.frameworks import FrameworkRules, framework_error, framework_roles, update_error
+from tfmesos.master.validation.groups import group_error
 from tfmesos.master.validation.names import id_error, role_error
-from tfmesos.master.validation.tasks import LaunchContext, task_error
+from tfmesos.master.validation.tasks import task_error
 
 __all__ = [
     "FrameworkRules",
@@ -11,6 +13,7 @@ __all__ = [
     "call_error",
     "framework_error",
     "framework_roles",
+    "group_error",
     "id_error",
     "role_error",
     "task_error",

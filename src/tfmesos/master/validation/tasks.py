@@ -1,7 +1,6 @@
 """A task of a LAUNCH: the rules in Mesos' order, the first broken one gives the text."""
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from tfmesos.master.validation.containers import (
     check_error,
@@ -9,6 +8,7 @@ from tfmesos.master.validation.containers import (
     container_error,
     health_check_error,
 )
+from tfmesos.master.validation.executors import LaunchContext, executor_error, executor_type_error, kinds_error
 from tfmesos.master.validation.names import id_error
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
@@ -16,35 +16,25 @@ from tfmesos.wire import mesos_pb2
 _Capability = mesos_pb2.AgentInfo.Capability
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchContext:
-    """What a task is judged by: where it shall run, and what is there already."""
-
-    framework_id: str
-    agent_id: str
-    agent_capabilities: Collection[int]
-    live_task_ids: Collection[str]
-    unreachable_task_ids: Collection[str]
-    executor: mesos_pb2.ExecutorInfo | None
-    """The executor with the wanted id that runs on the agent."""
-    available: Resources
-
-
 def task_error(
     task: mesos_pb2.TaskInfo, resources: Resources, executor_resources: Resources, context: LaunchContext
 ) -> str | None:
     """Why this task may not be launched; `resources` and `executor_resources` carry their role."""
-    for rule in _RULES:
-        if text := rule(task, context):
-            return text
     return (
-        _role_error(resources)
-        or _limits_error(task, resources, context)
+        common_error(task, resources, context)
         or _presence_error(task)
         or _executor_error(task, context)
         or _fit_error(resources, executor_resources, context)
         or _share_error(task)
     )
+
+
+def common_error(task: mesos_pb2.TaskInfo, resources: Resources, context: LaunchContext) -> str | None:
+    """The rules for each task, alone or in a group."""
+    for rule in _RULES:
+        if text := rule(task, context):
+            return text
+    return _role_error(resources) or _limits_error(task, resources, context)
 
 
 def _id_error(task: mesos_pb2.TaskInfo, context: LaunchContext) -> str | None:
@@ -83,18 +73,9 @@ def _checks_error(task: mesos_pb2.TaskInfo, _: LaunchContext) -> str | None:
 def _resources_error(task: mesos_pb2.TaskInfo, _: LaunchContext) -> str | None:
     if not task.resources:
         return "Task uses no resources"
-    if text := _kinds_error(task.resources):
+    if text := kinds_error(task.resources):
         return f"Task uses invalid resources: {text}"
     return None
-
-
-def _kinds_error(resources: Collection[mesos_pb2.Resource]) -> str | None:
-    """Fractions of GPUs, and one name with and without the right to be taken back."""
-    if any(resource.name == "gpus" and resource.scalar.value % 1 for resource in resources):
-        return "Invalid 'gpus' resource: The 'gpus' resource must be an unsigned integer"
-    revocable = {resource.name for resource in resources if resource.HasField("revocable")}
-    mixed = next((r.name for r in resources if r.name in revocable and not r.HasField("revocable")), None)
-    return f"Cannot use both revocable and non-revocable '{mixed}' at the same time" if mixed else None
 
 
 def _role_error(resources: Resources) -> str | None:
@@ -157,40 +138,13 @@ def _executor_error(task: mesos_pb2.TaskInfo, context: LaunchContext) -> str | N
     if not task.HasField("executor"):
         return None
     executor = task.executor
+    if text := executor_type_error(executor):
+        return text
     if executor.type == mesos_pb2.ExecutorInfo.DEFAULT:
-        if executor.HasField("command"):
-            return "'ExecutorInfo.command' must not be set for 'DEFAULT' executor"
         return "'ExecutorInfo.type' must be 'CUSTOM'"
     if not executor.HasField("command"):
         return "'ExecutorInfo.command' must be set"
-    if text := id_error(executor.executor_id.value):
-        return text
-    if executor.shutdown_grace_period.nanoseconds < 0:
-        return "ExecutorInfo's `shutdown_grace_period` must be non-negative"
-    if executor.framework_id.value != context.framework_id:
-        return (
-            "ExecutorInfo has an invalid FrameworkID "
-            f"(Actual: {executor.framework_id.value} vs Expected: {context.framework_id})"
-        )
-    return _executor_parts_error(executor) or _compatible_error(executor, context.executor)
-
-
-def _executor_parts_error(executor: mesos_pb2.ExecutorInfo) -> str | None:
-    if text := _kinds_error(executor.resources):
-        return f"Executor uses invalid resources: {text}"
-    if text := command_error(executor.command):
-        return f"Executor's `CommandInfo` is invalid: {text}"
-    text = container_error(executor.container) if executor.HasField("container") else None
-    return f"Executor's `ContainerInfo` is invalid: {text}" if text else None
-
-
-def _compatible_error(wanted: mesos_pb2.ExecutorInfo, running: mesos_pb2.ExecutorInfo | None) -> str | None:
-    if running is None or running == wanted:
-        return None
-    return (
-        "ExecutorInfo is not compatible with existing ExecutorInfo with same ExecutorID.\n"
-        f"Existing ExecutorInfo:\n{running}\nNew ExecutorInfo:\n{wanted}"
-    )
+    return executor_error(executor, context)
 
 
 def _fit_error(resources: Resources, executor_resources: Resources, context: LaunchContext) -> str | None:
