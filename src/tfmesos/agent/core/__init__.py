@@ -1,0 +1,88 @@
+"""The pure core of the agent: frameworks, executors, tasks, and the status updates on their way.
+
+records.py          what is known of each
+books.py            all of it, and how it is forgotten
+actions.py          what the core wants done
+agent_core.py       the events
+launches.py         tasks that arrive
+command_tasks.py    tasks whose executor the agent itself is
+executor_tasks.py   executors with a program of their own, seen from outside
+executor_calls.py   what such executors say
+reports.py          what frameworks are told
+updates.py          the streams of status updates
+"""
+
+from tfmesos.agent.core.actions import (
+    Action,
+    CloseStream,
+    Deliver,
+    Fact,
+    ForgetExecutor,
+    ForgetFramework,
+    ForgetTask,
+    KeepDrain,
+    KeepEnding,
+    KeepFramework,
+    KeepFrameworkEnding,
+    KeepKill,
+    KeepTasks,
+    KillContainer,
+    OpenGate,
+    Report,
+    SendEvent,
+    StartChecks,
+    StartContainer,
+    StopChecks,
+    Tell,
+)
+from tfmesos.agent.core.agent_core import AgentCore
+from tfmesos.agent.core.books import CoreSettings
+from tfmesos.agent.core.events import NANOSECONDS, Ending
+from tfmesos.agent.core.launches import Order
+from tfmesos.agent.core.records import (
+    Cause,
+    ExecutorRecord,
+    FrameworkRecord,
+    Kind,
+    Phase,
+    TaskKey,
+    TaskRecord,
+    has_capability,
+)
+
+__all__ = [
+    "NANOSECONDS",
+    "Action",
+    "AgentCore",
+    "Cause",
+    "CloseStream",
+    "CoreSettings",
+    "Deliver",
+    "Ending",
+    "ExecutorRecord",
+    "Fact",
+    "ForgetExecutor",
+    "ForgetFramework",
+    "ForgetTask",
+    "FrameworkRecord",
+    "KeepDrain",
+    "KeepEnding",
+    "KeepFramework",
+    "KeepFrameworkEnding",
+    "KeepKill",
+    "KeepTasks",
+    "KillContainer",
+    "Kind",
+    "OpenGate",
+    "Order",
+    "Phase",
+    "Report",
+    "SendEvent",
+    "StartChecks",
+    "StartContainer",
+    "StopChecks",
+    "TaskKey",
+    "TaskRecord",
+    "Tell",
+    "has_capability",
+]
