@@ -17,7 +17,7 @@ async def test_one_that_is_closed_while_it_opens_sends_nothing() -> None:
     fake = FakeMaster()
     await fake.start()
     host, _, port = fake.address.rpartition(":")
-    link = CallLink(Target(TcpAddress(host, int(port)), PATH), "stream", 10)
+    link = CallLink(Target(TcpAddress(host, int(port)), PATH), {}, 10)
     posting = asyncio.create_task(link.post(b""))
     await asyncio.sleep(0)
     link.close()
@@ -36,7 +36,7 @@ async def test_after_a_redirect_the_connections_to_both_masters_are_closed_with_
         answering(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: " + location, gone[1]), "127.0.0.1", 0
     )
     # when a call was led from one to the other
-    link = CallLink(Target(TcpAddress("127.0.0.1", port_of(other)), PATH), "stream", 10)
+    link = CallLink(Target(TcpAddress("127.0.0.1", port_of(other)), PATH), {}, 10)
     assert (await link.post(b"")).status == 202
     assert not any(event.is_set() for event in gone)
     # then closing the link ends both connections

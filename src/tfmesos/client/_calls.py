@@ -15,13 +15,10 @@ TEXT_LIMIT = 1024 * 1024
 class CallLink:
     """Calls of one subscription: pipelined on one connection, opened when first needed, following redirects."""
 
-    def __init__(self, target: Target, stream_id: str, timeout_s: float) -> None:
+    def __init__(self, target: Target, headers: Mapping[str, str], timeout_s: float) -> None:
+        """`headers`: what each call carries besides the media types."""
         self._target = target
-        self._headers: Mapping[str, str] = {
-            "Content-Type": PROTOBUF,
-            "Accept": PROTOBUF,
-            "Mesos-Stream-Id": stream_id,
-        }
+        self._headers: Mapping[str, str] = {"Content-Type": PROTOBUF, "Accept": PROTOBUF, **headers}
         self._timeout_s = timeout_s
         self._connection: HttpConnection | None = None
         self._former: list[HttpConnection] = []

@@ -2,18 +2,19 @@
 
 import asyncio
 from collections import deque
+from typing import Generic, TypeVar
 
 from tfmesos.client.errors import ClientError
-from tfmesos.wire import scheduler_pb2
 
+E = TypeVar("E")
 _WAITING_EVENTS = 1000
 
 
-class Inbox:
+class Inbox(Generic[E]):
     """Events on their way to the user. The reader stops above a limit, so that the master waits, not our memory."""
 
     def __init__(self) -> None:
-        self._events: deque[scheduler_pb2.Event] = deque()
+        self._events: deque[E] = deque()
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -24,7 +25,7 @@ class Inbox:
     def is_full(self) -> bool:
         return not self._room.is_set()
 
-    def put(self, event: scheduler_pb2.Event) -> None:
+    def put(self, event: E) -> None:
         self._events.append(event)
         if len(self._events) >= _WAITING_EVENTS:
             self._room.clear()
@@ -39,7 +40,7 @@ class Inbox:
     async def wait_room(self) -> None:
         await self._room.wait()
 
-    async def get(self) -> scheduler_pb2.Event:
+    async def get(self) -> E:
         """The next event; StopAsyncIteration or the error after the last one."""
         while not self._events:
             if self._error is not None:

@@ -1,10 +1,11 @@
 """What can go wrong between a client and Mesos.
 
 ClientError
-  MasterUnreachable      no master could be subscribed to in time (exit status 69)
-  SubscriptionRejected   the master answered SUBSCRIBE with an error status
-  CallRejected           the master (or agent) answered a call with an error status; the text is shown as is
-  NotSubscribed          the call needs a subscription and there is none, or it was lost before the answer
+  MasterUnreachable         no master could be subscribed to in time (exit status 69)
+  SubscriptionRejected      the master (or agent) answered SUBSCRIBE with an error status
+  CallRejected              the master (or agent) answered a call with an error status; the text is shown as is
+  ExecutorEnvironmentError  a variable that an agent sets for its executors is missing or wrong
+  NotSubscribed             the call needs a subscription and there is none, or it was lost before the answer
 """
 
 from tfmesos.errors import TfmesosError
@@ -26,10 +27,10 @@ class MasterUnreachable(ClientError):
 
 
 class SubscriptionRejected(ClientError):
-    """The master answered SUBSCRIBE with an error status."""
+    """The master (or agent) answered SUBSCRIBE with an error status."""
 
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(f"the master refused the subscription ({status}): {message or 'without a text'}")
+    def __init__(self, message: str, status: int, who: str = "master") -> None:
+        super().__init__(f"the {who} refused the subscription ({status}): {message or 'without a text'}")
         self.message = message
         self.status = status
 
@@ -42,6 +43,16 @@ class CallRejected(ClientError):
         self.call = call
         self.status = status
         self.body = body
+
+
+class ExecutorEnvironmentError(ClientError):
+    """A variable that an agent sets for its executors is missing or wrong."""
+
+    exit_status = 2
+
+    def __init__(self, variable: str, why: str) -> None:
+        super().__init__(f"cannot run as an executor: {variable}: {why}")
+        self.variable = variable
 
 
 class NotSubscribed(ClientError):

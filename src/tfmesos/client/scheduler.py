@@ -79,7 +79,7 @@ class SchedulerClient:
             random=random or Random(),
         )
         self._group = asyncio.TaskGroup()
-        self._inbox = Inbox()
+        self._inbox: Inbox[scheduler_pb2.Event] = Inbox()
         self._changed = asyncio.Event()
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._detecting: asyncio.Task[None] | None = None
@@ -231,7 +231,7 @@ class SchedulerClient:
         if core.state not in (State.SUBSCRIBED, State.LEAVING):
             self._drop_link()
         elif self._calls is None and core.target is not None and core.stream_id is not None:
-            self._calls = CallLink(core.target, core.stream_id, _CONNECT_TIMEOUT_S)
+            self._calls = CallLink(core.target, {"Mesos-Stream-Id": core.stream_id}, _CONNECT_TIMEOUT_S)
         self._changed.set()
 
     def _drop_link(self) -> None:
