@@ -52,11 +52,11 @@ def running(*, stock_master: bool = False, resources: str = RESOURCES) -> Iterat
     processes: list[subprocess.Popen[bytes]] = []
     try:
         processes.append(_start(_master_command(master, directory, stock_master), directory, "master"))
-        _wait_for(f"http://{master}/health", processes[-1])
+        wait_for(f"http://{master}/health", processes[-1])
         command = [program("mesos-agent"), f"--master={master}", "--ip=127.0.0.1", f"--port={agent.split(':')[1]}"]
         command += [f"--work_dir={directory}/agent", f"--resources={resources}"]
         processes.append(_start(command, directory, "agent"))
-        _wait_for(f"http://{master}/slaves", processes[-1], contains=b'"active":true')
+        wait_for(f"http://{master}/slaves", processes[-1], contains=b'"active":true')
         yield Daemons(master=master, agent=agent, processes=tuple(processes))
     finally:
         for process in reversed(processes):
@@ -99,7 +99,7 @@ def clean_environment() -> dict[str, str]:
     return {**kept, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
 
 
-def _wait_for(url: str, process: subprocess.Popen[bytes], contains: bytes = b"") -> None:
+def wait_for(url: str, process: subprocess.Popen[bytes], contains: bytes = b"") -> None:
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         if process.poll() is not None:

@@ -13,7 +13,7 @@ from tfmesos.wire import mesos_pb2
 from tfmesos.wire.text import TERMINAL_STATES
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Task:
     """One task; `message` is the v1 Task with its statuses."""
 
@@ -24,6 +24,8 @@ class Task:
     """Whether the resources are still in use: until the latest state is terminal."""
     is_killed: bool = False
     kill_policy: mesos_pb2.KillPolicy | None = None
+    revision: int = 0
+    """Grows with each change of the message."""
 
     @property
     def id(self) -> TaskId:
@@ -79,6 +81,8 @@ class Framework:
         self.completed: deque[Task] = deque(maxlen=limits.completed_tasks)
         self.unreachable: OrderedDict[TaskId, Task] = OrderedDict()
         self.offers: dict[OfferId, Offer] = {}
+        self.counts: Counter[str] = Counter()
+        """Metrics that only grow, by Mesos' name below `master/frameworks/<name>/<id>/`."""
         self.registered_s = now
         self.reregistered_s = now
         self.unregistered_s = 0.0
@@ -184,12 +188,15 @@ class Books:
     agents: dict[AgentId, Agent] = field(default_factory=dict)
     agents_by_pid: dict[Pid, Agent] = field(default_factory=dict)
     agents_by_observer: dict[int, Agent] = field(default_factory=dict)
-    recovered_agents: dict[AgentId, mesos_pb2.AgentInfo] = field(default_factory=dict)
+    recovered_agents: dict[AgentId, mesos_pb2.AgentInfo] = field(init=False)
     """Admitted before this master started, and not back yet."""
     offers: dict[OfferId, Offer] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     """Metrics that only grow, by Mesos' name without `master/`."""
     _next: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.recovered_agents = dict(self.registry.admitted)
 
     @property
     def unreachable_agents(self) -> Mapping[AgentId, float]:

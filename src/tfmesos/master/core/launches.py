@@ -11,6 +11,7 @@ from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 _Operation = mesos_pb2.Offer.Operation
+_OPERATION_COUNTS = {number: f"operations/{name.lower()}" for name, number in _Operation.Type.items()}
 _Reasons = mesos_pb2.TaskStatus
 _DEFAULT_REFUSE_S = 5.0
 _MAX_REFUSE_S = 365 * 24 * 3600.0
@@ -28,6 +29,7 @@ class Launches:
     def decline(self, framework: Framework, decline: scheduler_pb2.Call.Decline) -> None:
         """Give the offers back, hidden from the framework for a while; unknown ones are ignored."""
         known = [framework.offers[OfferId(one.value)] for one in decline.offer_ids if one.value in framework.offers]
+        framework.counts["offers/declined"] += len(known)
         self._ledger.withdraw_offers(dict.fromkeys(known), refuse_s=self.refuse_s(decline.filters))
 
     def accept(self, framework: Framework, accept: scheduler_pb2.Call.Accept) -> None:
@@ -39,8 +41,11 @@ class Launches:
         offers = [framework.offers[offer_id] for offer_id in ids]
         for offer in offers:
             self._ledger.take_offer(offer)
+        framework.counts["offers/accepted"] += len(offers)
         rest = sum((offer.resources for offer in offers), Resources())
         for operation in accept.operations:
+            framework.counts["operations"] += 1
+            framework.counts[_OPERATION_COUNTS[operation.type]] += 1
             rest = self._apply(framework, offers[0], operation, rest)
         if rest:
             self._ledger.give_back(offers[0], rest, self.refuse_s(accept.filters))

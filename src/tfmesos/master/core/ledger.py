@@ -14,9 +14,10 @@ from tfmesos.master.ids import AgentId, ExecutorId
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 from tfmesos.wire.tasks import remember_status
-from tfmesos.wire.text import state_name
+from tfmesos.wire.text import reason_name, source_name, state_name
 
 _Event = scheduler_pb2.Event
+_EVENT_COUNTS = {number: f"events/{name.lower()}" for name, number in _Event.Type.items()}
 
 
 class Ledger:
@@ -53,6 +54,7 @@ class Ledger:
     def tell(self, framework: Framework, event: scheduler_pb2.Event) -> None:
         """Send an event to a framework; nothing if it is not connected."""
         if framework.stream_id is not None:
+            self._count_event(framework, event)
             self.emit(Tell(framework.stream_id, event))
 
     def tell_status(self, framework: Framework, status: mesos_pb2.TaskStatus) -> None:
@@ -61,7 +63,7 @@ class Ledger:
             return
         event = _Event(type=_Event.UPDATE)
         event.update.status.CopyFrom(status)
-        self.emit(Tell(framework.stream_id, event))
+        self.tell(framework, event)
 
     def send(self, agent: Agent, message: Message) -> None:
         """Send a message to an agent."""
@@ -124,13 +126,14 @@ class Ledger:
     def update_task(self, task: Task, status: mesos_pb2.TaskStatus, latest: "mesos_pb2.TaskState.ValueType") -> None:
         """A status was forwarded; `latest` may be further than it. An ended task's resources are free."""
         message = task.message
+        task.revision += 1
         message.status_update_state = status.state
         if status.uuid:
             message.status_update_uuid = status.uuid
         self.announce.task_updated(task, status, latest)
         remember_status(message, status)
         if step_task(message, latest):
-            self._count_end(message)
+            self._count_end(task, status)
             self._release(task)
 
     def close_task(self, task: Task) -> None:
@@ -184,5 +187,18 @@ class Ledger:
             alloc.ResourcesRecovered(framework_id=task.framework_id, agent_id=task.agent_id, resources=task.resources)
         )
 
-    def _count_end(self, message: mesos_pb2.Task) -> None:
-        self.books.counts[f"tasks_{state_name(message.state).removeprefix('TASK_').lower()}"] += 1
+    def _count_end(self, task: Task, status: mesos_pb2.TaskStatus) -> None:
+        state = state_name(task.message.state).lower()
+        source, reason = source_name(status.source).lower(), reason_name(status.reason).lower()
+        self.books.counts[state.replace("task_", "tasks_", 1)] += 1
+        if status.HasField("reason"):
+            self.books.counts[f"{state}/{source}/{reason}"] += 1
+        self.books.frameworks[task.framework_id].counts[f"tasks/terminal/{state}"] += 1
+
+    def _count_event(self, framework: Framework, event: scheduler_pb2.Event) -> None:
+        framework.counts["events"] += 1
+        framework.counts[_EVENT_COUNTS[event.type]] += 1
+        if event.type == _Event.OFFERS:
+            framework.counts["offers/sent"] += len(event.offers.offers)
+        elif event.type == _Event.RESCIND:
+            framework.counts["offers/rescinded"] += 1

@@ -6,7 +6,6 @@ from typing import assert_never
 
 from google.protobuf.message import Message
 
-from tfmesos.flags import format_duration
 from tfmesos.master.allocator import Allocator, AllocatorOptions, HierarchicalAllocator
 from tfmesos.master.core.announcements import Announcements
 from tfmesos.master.core.books import Books, Framework, Limits
@@ -29,6 +28,8 @@ from tfmesos.master.core.events import (
     OfferOver,
     OperatorEvent,
     PingDue,
+    RecoveryOver,
+    RemovalDue,
     ReregistrationOver,
     Send,
     SetTimer,
@@ -41,6 +42,7 @@ from tfmesos.master.core.events import (
 )
 from tfmesos.master.core.launches import Launches
 from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.observers import Observers
 from tfmesos.master.core.offering import Offering
 from tfmesos.master.core.partings import Partings
 from tfmesos.master.core.registrations import Registrations
@@ -75,7 +77,10 @@ class MasterCore:
         returns = Returns(self._ledger, self._subscriptions)
         partings = Partings(self._ledger)
         self._drains = Drains(self._ledger, partings)
-        self._registrations = Registrations(self._ledger, flags, returns, partings, self._drains)
+        self._observers = Observers(self._ledger, flags, partings)
+        self._registrations = Registrations(
+            self._ledger, flags, returns, partings=partings, drains=self._drains, observers=self._observers
+        )
 
     @property
     def books(self) -> Books:
@@ -112,10 +117,11 @@ class MasterCore:
             case TornDown() | AgentMarkedGone() | AgentDrained() | AgentDeactivated() | AgentReactivated():
                 self._obey_operator(event)
             case AgentPonged(observer=observer):
-                self._registrations.pong(observer)
+                self._observers.pong(observer)
             case LinkBroken(pid=pid):
                 self._registrations.break_link(pid)
             case Started():
+                self._observers.start()
                 self._ledger.emit(SetTimer(AllocationDue(), self._flags.allocation_interval))
             case TimeCame(timer=timer):
                 self._time_came(timer)
@@ -147,15 +153,21 @@ class MasterCore:
             case FailoverOver(framework_id=framework_id):
                 self._subscriptions.give_up(framework_id)
             case PingDue(agent_id=agent_id, observer=observer):
-                self._registrations.ping(agent_id, observer)
+                self._observers.ping(agent_id, observer)
             case ReregistrationOver(agent_id=agent_id):
-                self._registrations.give_up(agent_id, format_duration(self._flags.agent_reregister_timeout))
+                self._observers.give_up_disconnected(agent_id)
+            case RecoveryOver():
+                self._observers.give_up_recovered()
+            case RemovalDue(agent_id=agent_id):
+                self._observers.remove(agent_id)
             case OfferOver(offer_id=offer_id):
                 self._offering.expire(offer_id)
             case _:
                 assert_never(timer)
 
     def _obey(self, framework: Framework, call: scheduler_pb2.Call) -> None:
+        framework.counts["calls"] += 1
+        framework.counts[_CALL_COUNTS[call.type]] += 1
         if counted := _COUNTED_CALLS.get(call.type):
             self.books.counts[counted] += 1
         match call.type:
@@ -233,6 +245,7 @@ class MasterCore:
                 assert_never(message)
 
 
+_CALL_COUNTS = {number: f"calls/{name.lower()}" for name, number in _Call.Type.items()}
 _COUNTED_CALLS: Mapping[int, str] = {
     _Call.ACKNOWLEDGE: "messages_status_update_acknowledgement",
     _Call.DECLINE: "messages_decline_offers",

@@ -25,6 +25,7 @@ from tfmesos.resources import thousandths
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 
 HEARTBEAT_INTERVAL_S = 15.0
+_LEAST_RECOVERY_S = 60.0
 _Event = scheduler_pb2.Event
 _Capability = mesos_pb2.FrameworkInfo.Capability
 
@@ -55,14 +56,17 @@ class Subscriptions:
             self._return(known, info, stream_id, subscribe.suppressed_roles)
 
     def recover(self, info: mesos_pb2.FrameworkInfo) -> Framework:
-        """Enter a framework that only a returning agent knows; it has its failover_timeout to subscribe."""
+        """Enter a framework that only a returning agent knows; it has its failover_timeout to subscribe.
+
+        A minute at least: the master went away, not the framework (Mesos 1.11 ends it at once if it has no timeout).
+        """
         kept = mesos_pb2.FrameworkInfo()
         kept.CopyFrom(info)
         framework = Framework(kept, FrameworkState.RECOVERED, self._ledger.now, self._books.limits)
         self._books.frameworks[framework.id] = framework
         self._inform_allocator(framework)
         self._ledger.inform(alloc.FrameworkSetActive(framework_id=framework.id, is_active=False))
-        self._ledger.emit(SetTimer(FailoverOver(framework.id), max(0.0, kept.failover_timeout)))
+        self._ledger.emit(SetTimer(FailoverOver(framework.id), max(_LEAST_RECOVERY_S, kept.failover_timeout)))
         self._ledger.log(f"recovered {framework}")
         self._ledger.announce.framework_added(framework)
         return framework
@@ -199,6 +203,8 @@ class Subscriptions:
 
     def _bind(self, framework: Framework, stream_id: StreamId) -> None:
         framework.stream_id = stream_id
+        framework.counts["calls"] += 1
+        framework.counts["calls/subscribe"] += 1
         self._ledger.emit(BindStream(stream_id, framework.id))
         event = _Event(type=_Event.SUBSCRIBED)
         event.subscribed.framework_id.value = framework.id
