@@ -43,6 +43,15 @@ def test_a_framework_has_a_user_and_no_second_life() -> None:
     assert (framework.failover_timeout, framework.checkpoint) == (0, False)
 
 
+@pytest.mark.parametrize(("embedded", "kept"), [(False, True), (True, False)])
+def test_tasks_outlive_their_agent_where_one_comes_back(embedded: bool, kept: bool) -> None:
+    job = Job("worker", 1, cmd="true")
+
+    framework = build_framework(RunOptions(jobs=(job,), framework_name="x", checkpoint=True, embedded=embedded))
+
+    assert framework.checkpoint == kept
+
+
 def test_300_workers_with_long_names_get_the_whole_cluster() -> None:
     everyone = ClusterAddresses(
         tuple(TaskAddress(job="worker", index=n, host=f"node-{n:04}." + "a" * 60, port=31000 + n) for n in range(300))

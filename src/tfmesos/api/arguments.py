@@ -39,6 +39,7 @@ class ClusterArguments:
     image: str | None = None
     time_limit_s: float | None = None
     fail_fast: bool = False
+    checkpoint: bool = False
 
     def to_options(self) -> RunOptions:
         """Checked. Raises JobSpecError."""
@@ -57,6 +58,7 @@ class ClusterArguments:
             extra_config=ExtraConfig.from_mapping(self.extra_config or {}),
             quiet=self.quiet,
             fail_fast=self.fail_fast,
+            checkpoint=self.checkpoint,
             time_limit_s=self.time_limit_s,
             protocol=self.protocol,
         )

@@ -133,6 +133,7 @@ def cluster(
     image: str | None = None,
     time_limit_s: float | None = None,
     fail_fast: bool = False,
+    checkpoint: bool = False,
 ) -> AbstractContextManager[Cluster]:
     """A cluster for a `with` block: when the block begins every task runs, when it ends all are gone.
 
@@ -159,6 +160,7 @@ def cluster(
         image=image,
         time_limit_s=time_limit_s,
         fail_fast=fail_fast,
+        checkpoint=checkpoint,
     ).to_options()
     return _running(HostedRun(options, find_master(master, os.environ), output=PythonStreams()))
 

@@ -31,6 +31,7 @@ def build_framework(options: RunOptions) -> mesos_pb2.FrameworkInfo:
         user=options.user or _current_user(),
         name=options.framework_name,
         role=options.role,
+        checkpoint=options.checkpoint and not options.embedded,  # an embedded agent is never restarted
         hostname=socket.gethostname(),
         capabilities=[Capability(type=kind) for kind in wanted],
     )

@@ -58,7 +58,8 @@ class RunOptions:
     bytes (`os.environb`): the launcher passes on all of it on an embedded cluster, a named list elsewhere, nothing to
     images. `directory` is where tasks start; None leaves them in their sandbox. `log_tasks` holds the (role, index)
     whose output is shown; None shows all. `embedded` tells that the cluster is ours alone, so that what does not fit
-    never will. With `local_worker` worker 0 runs here, in the foreground.
+    never will. With `checkpoint` the tasks go on while their agent is restarted. With `local_worker` worker 0 runs
+    here, in the foreground.
     """
 
     jobs: tuple[Job, ...]
@@ -74,6 +75,7 @@ class RunOptions:
     log_tasks: frozenset[tuple[str, int]] | None = None
     quiet: bool = False
     fail_fast: bool = False
+    checkpoint: bool = False
     time_limit_s: float | None = None
     embedded: bool = False
     local_worker: bool = False

@@ -52,6 +52,7 @@ def build_options(options: TfrunOptions) -> RunOptions:
         extra_config=ExtraConfig.read(options.extra_config) if options.extra_config is not None else ExtraConfig(),
         log_tasks=_log_tasks(options.worker_logs),
         fail_fast=options.fail_fast,
+        checkpoint=options.checkpoint,
         time_limit_s=options.time_limit_s,
         embedded=find_master(options.master, os.environ) is None,
         local_worker=options.local_worker,

@@ -102,6 +102,9 @@ class TfrunOptions:
     fail_fast: bool = option(
         "--fail-fast", default=False, help="end with status 69 when no agent has enough, instead of waiting for one"
     )
+    checkpoint: bool = option(
+        "--checkpoint", default=False, help="the tasks go on while their agent is restarted, instead of failing"
+    )
     no_placeholders: bool = option("--no-placeholders", default=False, help="replace no {...} in the command")
     dry_run: bool = option(
         "--dry-run", default=False, help="print each task's command, environment and resources; run nothing"
