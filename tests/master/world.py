@@ -21,6 +21,8 @@ from tfmesos.master.core.events import (
     Event,
     LinkBroken,
     Log,
+    OperatorEvent,
+    Record,
     Send,
     SetTimer,
     Started,
@@ -30,10 +32,10 @@ from tfmesos.master.core.events import (
     TimeCame,
     Timer,
 )
-from tfmesos.master.core.registry import RegistryState
+from tfmesos.master.core.registry import Operation, RegistryState
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import FrameworkId, StreamId
-from tfmesos.resources import Resources
+from tfmesos.resources import Resources, parse_attributes
 from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 from tfmesos.wire.text import state_name
@@ -42,7 +44,7 @@ Call = scheduler_pb2.Call
 Capability = mesos_pb2.FrameworkInfo.Capability
 M = TypeVar("M", bound=Message)
 MODERN = (Capability.RESERVATION_REFINEMENT, Capability.PARTITION_AWARE, Capability.TASK_KILLING_STATE)
-PLAIN_AGENT = (1, 2, 3, 8)
+PLAIN_AGENT = (1, 2, 3, 7, 8)
 
 
 def flags(**changes: object) -> MasterFlags:
@@ -78,6 +80,7 @@ class World:
         self.owners: dict[str, FrameworkId] = {}
         self.ended: set[str] = set()
         self.answers: list[Answer] = []
+        self.recorded: list[Operation] = []
         self.log: list[str] = []
         self._streams = 0
         self.do(Started())
@@ -104,6 +107,8 @@ class World:
                 self.owners[stream_id] = framework_id
             case Answer():
                 self.answers.append(action)
+            case Record(operation=operation):
+                self.recorded.append(operation)
             case Log(text=text):
                 self.log.append(text)
 
@@ -116,6 +121,17 @@ class World:
             self.do(TimeCame(timer))
         self.now = end
 
+    def restarted(self) -> World:
+        """A new master that finds the registry of this one, at the same time; agents and frameworks must come again."""
+        state = RegistryState(self.flags.max_completed_frameworks)
+        for operation in self.recorded:
+            state.apply(operation)
+        assert state == self.registry
+        successor = World(self.flags, state, self.core.books.master.id + "+")
+        successor.now = self.now
+        successor.recorded = list(state.operations())
+        return successor
+
     # --- frameworks ---
 
     def subscribe(self, info: mesos_pb2.FrameworkInfo | None = None, suppressed: tuple[str, ...] = ()) -> Framework:
@@ -125,6 +141,11 @@ class World:
         subscribe.framework_info.CopyFrom(info or framework_info())
         self.do(Subscribed(stream_id, subscribe))
         return Framework(self, stream_id)
+
+    def ask(self, event: OperatorEvent) -> int:
+        """The status that an operator gets."""
+        self.do(event)
+        return self.answers.pop().status
 
     # --- agents ---
 
@@ -185,10 +206,12 @@ class Framework:
 
 
 class Agent:
-    def __init__(self, world: World, pid: Pid, resources: str) -> None:
+    def __init__(self, world: World, pid: Pid, resources: str, capabilities: tuple[int, ...] = PLAIN_AGENT) -> None:
         self.world = world
         self.pid = pid
         self.resources = resources
+        self.capabilities = capabilities
+        self.attributes = ""
         self.id = ""
         self._updates = 0
 
@@ -202,13 +225,14 @@ class Agent:
     def info(self) -> mesos_pb2.AgentInfo:
         info = mesos_pb2.AgentInfo(hostname="host", port=self.pid.port, checkpoint=True)
         info.resources.extend(Resources.parse(self.resources).to_proto("pre"))
+        info.attributes.extend(parse_attributes(self.attributes))
         if self.id:
             info.id.value = self.id
         return info
 
     def register(self) -> None:
         message = internal_pb2.RegisterSlaveMessage(slave=self.info(), version="1.11.0")
-        for capability in PLAIN_AGENT:
+        for capability in self.capabilities:
             message.agent_capabilities.add(type=capability)
         self.say(message)
         for answer in self.world.sent[self.pid]:
@@ -225,7 +249,7 @@ class Agent:
         message.tasks.extend(tasks or [])
         message.frameworks.extend(frameworks or [])
         message.executor_infos.extend(executors or [])
-        for capability in PLAIN_AGENT:
+        for capability in self.capabilities:
             message.agent_capabilities.add(type=capability)
         self.say(message)
 

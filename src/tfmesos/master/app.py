@@ -8,11 +8,12 @@ from pathlib import Path
 from random import Random
 
 from tfmesos.master.clock import Clock
-from tfmesos.master.core import MasterCore, MemoryRegistry, build_allocator
+from tfmesos.master.core import MasterCore, MemoryRegistry, Registry, build_allocator
 from tfmesos.master.engine import Engine
-from tfmesos.master.errors import AddressUnusable
+from tfmesos.master.errors import AddressUnusable, RegistryUnusable
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.http import Router
+from tfmesos.master.registrar import Registrar
 from tfmesos.master.work_dir import WorkDir
 from tfmesos.transport import Address, BindError, HttpServer, LibprocessNode, Pid, TcpAddress
 from tfmesos.version import MESOS_VERSION
@@ -61,20 +62,21 @@ class Master:
         return self._node.pid(_MASTER)
 
     async def start(self) -> None:
-        """Listen and serve; raises MasterError: work_dir taken or unusable, address not to be had."""
+        """Listen and serve; raises MasterError: work_dir or registry taken or unusable, address not to be had."""
         if self._work_dir is not None:
             self._work_dir.take()
+        registry = self._open_registry()
         router = Router()
         try:
             self._server = await HttpServer.start(router.handle, self._listen, router.receive)
         except BindError as error:
+            registry.close()
             self._release()
             raise AddressUnusable(str(self._listen), str(error)) from error
         host, port = self._advertised()
         self._node = LibprocessNode(host, port, self._routes)
         info = _master_info(str(uuid.uuid4()), host, port, self._hostname(host))
         clock = Clock()
-        registry = MemoryRegistry(self._flags.max_completed_frameworks)
         core = MasterCore(self._flags, info, build_allocator(self._flags, Random()), registry.state)
         self._engine = Engine(core, self._node, clock, registry)
         router.open(self._engine, self._flags, clock)
@@ -84,12 +86,22 @@ class Master:
     async def close(self) -> None:
         """Stop listening, drop every connection and give the work_dir back. Nothing is told to agents (as Mesos)."""
         if self._engine is not None:
-            self._engine.close()
+            await self._engine.close()
         if self._server is not None:
             await self._server.close()
         if self._node is not None:
             await self._node.close()
         self._release()
+
+    def _open_registry(self) -> Registry:
+        remembered = self._flags.max_completed_frameworks
+        if self._work_dir is None or self._flags.in_memory:
+            return MemoryRegistry(remembered)
+        try:
+            return Registrar.open(self._work_dir.path, remembered)
+        except RegistryUnusable:
+            self._release()
+            raise
 
     def _release(self) -> None:
         if self._work_dir is not None:

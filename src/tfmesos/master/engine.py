@@ -31,6 +31,7 @@ from tfmesos.master.core.events import (
     TimeCame,
     Timer,
 )
+from tfmesos.master.core.registry import Operation
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.transport import LibprocessMessage, LibprocessNode, Pid, StreamReply
 from tfmesos.wire import DecodeError, decode, encode_record, master_pb2
@@ -64,6 +65,8 @@ class Engine:
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._subscribers: dict[StreamId, Subscriber] = {}
         self._watcher: Callable[[master_pb2.Event], None] | None = None
+        self._syncing: asyncio.Task[None] | None = None
+        self._has_unsynced = False
         self._is_closed = False
 
     @property
@@ -75,13 +78,16 @@ class Engine:
         """Begin the periodic work."""
         self.submit(Started())
 
-    def close(self) -> None:
-        """Take no more events in; timers and streams end."""
+    async def close(self) -> None:
+        """Take no more events in; timers and streams end, and what was recorded is on disk."""
         self._is_closed = True
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
         self._subscribers.clear()
+        if self._syncing is not None:
+            await self._syncing
+        self._registry.close()
 
     def submit(self, event: Event) -> Answer | None:
         """Let the core handle an event; returns what the caller shall get, if that is not 202."""
@@ -107,7 +113,7 @@ class Engine:
                 case Link(pid=pid):
                     self._node.link(pid, self._break_link, reconnect=True)
                 case Record(operation=operation):
-                    self._registry.record(operation)
+                    self._record(operation)
                 case Announce(event=announced):
                     if self._watcher is not None:
                         self._watcher(announced)
@@ -158,6 +164,18 @@ class Engine:
             _log.warning("dropped %s from %s: %s", message.name, message.sender, missing_fields(body))
             return
         self.submit(AgentSaid(message.sender, body))
+
+    def _record(self, operation: Operation) -> None:
+        self._registry.record(operation)
+        self._has_unsynced = True
+        if self._syncing is None or self._syncing.done():
+            self._syncing = asyncio.get_running_loop().create_task(self._sync())
+
+    async def _sync(self) -> None:
+        """Have the disk keep up; answers do not wait for it: a kill -9 takes nothing of what was written."""
+        while self._has_unsynced:
+            self._has_unsynced = False
+            await self._registry.sync()
 
     def _break_link(self, pid: Pid) -> None:
         self.submit(LinkBroken(pid))

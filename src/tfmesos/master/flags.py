@@ -63,6 +63,21 @@ def show_quantities(alternatives: tuple[tuple[tuple[str, int], ...], ...]) -> st
     return "|".join(";".join(f"{name}:{amount / 1000:g}" for name, amount in one) for one in alternatives)
 
 
+def parse_rate(text: str) -> tuple[int, float]:
+    """'2/10secs' as a number and seconds; raises ValueError with what is wrong."""
+    count, separator, duration = text.partition("/")
+    if not separator or not count.isdecimal() or int(count) < 1:
+        raise ValueError(f"Invalid rate: '{text}'. Expecting 'number/duration'")
+    if (interval_s := parse_duration(duration)) <= 0:
+        raise ValueError(f"Invalid rate: '{text}'. The duration must be positive")
+    return int(count), interval_s
+
+
+def show_rate(rate: tuple[int, float]) -> str:
+    """The text that `parse_rate` reads."""
+    return f"{rate[0]}/{format_duration(rate[1])}"
+
+
 def parse_names(text: str) -> tuple[str, ...]:
     """A comma separated list."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
@@ -88,8 +103,8 @@ class MasterFlags:
     )
     registry: str = flag(
         default="replicated_log",
-        help="'replicated_log' or 'in_memory'; the latter needs no --work_dir. "
-        "Either way a restarted master learns of its agents when they re-register.",
+        help="Where agents and ended frameworks are remembered over a restart: 'replicated_log' (a file in "
+        "--work_dir) or 'in_memory' (nowhere).",
     )
     cluster: str | None = flag(default=None, help="A name for people, shown in /state.")
     roles: tuple[str, ...] | None = flag(
@@ -148,6 +163,14 @@ class MasterFlags:
         show=format_duration,
         aliases=("slave_reregister_timeout",),
         help="Time a disconnected agent has to come back before it is unreachable, at least 10mins.",
+    )
+    agent_removal_rate_limit: tuple[int, float] | None = flag(
+        default=None,
+        parse=parse_rate,
+        show=show_rate,
+        aliases=("slave_removal_rate_limit",),
+        help="How many agents at most become unreachable for want of an answer in how long, e.g. '1/10mins'; "
+        "unlimited if not given.",
     )
     root_submissions: bool = flag(default=True, help="Whether frameworks of user root may subscribe.")
     max_completed_frameworks: int = flag(default=50, help="Number of ended frameworks to remember.")

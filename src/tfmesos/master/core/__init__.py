@@ -7,7 +7,7 @@ registry.py        what it must not forget over a restart
 lifecycle.py       the lives of these: which step may follow which
 ledger.py          moves that touch books and allocator at once
 subscriptions.py   frameworks come, change, go
-registrations.py   agents come and answer pings;  returns.py  what they bring back;  partings.py  how they go
+registrations.py   agents come;  returns.py  what they bring back;  observers.py  pings;  partings.py  how they go
 drains.py          what operators do with agents: drain, deactivate, mark gone
 offering.py        allocations become offers;  launches.py  offers are answered;  starts.py  and become tasks
 updates.py         running tasks;  statuses.py  those that the master itself makes

@@ -48,13 +48,27 @@ class ReregistrationOver:
 
 
 @dataclass(frozen=True, slots=True)
+class RecoveryOver:
+    """Agents from before the restart had their time to come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalDue:
+    """The turn of an agent that was given up: it is unreachable now."""
+
+    agent_id: AgentId
+
+
+@dataclass(frozen=True, slots=True)
 class OfferOver:
     """An offer went unanswered for --offer_timeout."""
 
     offer_id: OfferId
 
 
-Timer = AllocationDue | HeartbeatDue | FailoverOver | PingDue | ReregistrationOver | OfferOver
+Timer = (
+    AllocationDue | HeartbeatDue | FailoverOver | PingDue | ReregistrationOver | RecoveryOver | RemovalDue | OfferOver
+)
 
 # --- events -----------------------------------------------------------------------------------------------------------
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from tfmesos.master import allocator as alloc
 from tfmesos.master.core.books import Agent, Task
 from tfmesos.master.core.drains import Drains
-from tfmesos.master.core.events import CancelTimer, Link, PingDue, ReregistrationOver, Send, SetTimer
+from tfmesos.master.core.events import CancelTimer, Link, ReregistrationOver, Send
 from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.lifecycle import AgentState
+from tfmesos.master.core.observers import Observers
 from tfmesos.master.core.partings import Partings
 from tfmesos.master.core.registry import AdmitAgent
 from tfmesos.master.core.returns import Returns
@@ -27,7 +28,13 @@ class Registrations:
     """Agents come, answer pings, and go."""
 
     def __init__(
-        self, ledger: Ledger, flags: MasterFlags, returns: Returns, partings: Partings, drains: Drains
+        self,
+        ledger: Ledger,
+        flags: MasterFlags,
+        returns: Returns,
+        partings: Partings,
+        drains: Drains,
+        observers: Observers,
     ) -> None:
         self._ledger = ledger
         self._books = ledger.books
@@ -35,6 +42,7 @@ class Registrations:
         self._returns = returns
         self._partings = partings
         self._drains = drains
+        self._observers = observers
 
     def register(self, sender: Pid, message: internal_pb2.RegisterSlaveMessage) -> None:
         """A new agent; one that is registered already gets its answer again (Mesos 1.11)."""
@@ -96,31 +104,11 @@ class Registrations:
         """The agent leaves for good."""
         self._partings.remove(agent, "the agent unregistered", "unregistered")
 
-    def pong(self, observer: int) -> None:
-        """An agent answered."""
-        self._books.agents_by_observer[observer].missed_pings = 0
-
-    def ping(self, agent_id: AgentId, observer: int) -> None:
-        """Ping again, or give an agent up that did not answer so often."""
-        agent = self._books.agents.get(agent_id)
-        if agent is None or agent.observer != observer:
-            return
-        is_lost = agent.missed_pings >= self._flags.max_agent_ping_timeouts
-        self._send_ping(agent)
-        if is_lost:
-            self._partings.lose(agent, "health check timed out")
-
     def break_link(self, pid: Pid) -> None:
         """The connection to an agent ended."""
         agent = self._books.agents_by_pid.get(pid)
         if agent is not None and agent.is_connected:
             self._partings.disconnect(agent, self._flags.agent_reregister_timeout)
-
-    def give_up(self, agent_id: AgentId, timeout_text: str) -> None:
-        """A disconnected agent had its time."""
-        agent = self._books.agents.get(agent_id)
-        if agent is not None and not agent.is_connected:
-            self._partings.lose(agent, f"agent did not reregister within {timeout_text} after disconnecting")
 
     def _refuse(self, sender: Pid, name: str, text: str) -> None:
         """Shut down an agent that may not be one of ours."""
@@ -153,7 +141,8 @@ class Registrations:
         agent.observer = self._books.new_observer()
         self._books.agents[agent.id] = agent
         self._books.recovered_agents.pop(agent.id, None)
-        self._ledger.record(AdmitAgent(info=agent.info))
+        if self._books.registry.admitted.get(agent.id) != agent.info:
+            self._ledger.record(AdmitAgent(info=agent.info))
         self._books.agents_by_pid[pid] = agent
         self._books.agents_by_observer[agent.observer] = agent
         self._ledger.emit(Link(pid))
@@ -186,16 +175,7 @@ class Registrations:
         message.slave_id.value = agent.id
         message.connection.total_ping_timeout_seconds = self._total_ping_timeout_s()
         self._ledger.send(agent, message)
-        agent.missed_pings = 0
-        self._send_ping(agent)
-
-    def _send_ping(self, agent: Agent) -> None:
-        ping = internal_pb2.PingSlaveMessage(connected=agent.is_connected)
-        self._ledger.emit(
-            Send(agent.pid, ping, f"slave-observer({agent.observer})"),
-            SetTimer(PingDue(agent.id, agent.observer), self._flags.agent_ping_timeout),
-        )
-        agent.missed_pings += 1
+        self._observers.observe(agent)
 
     def _total_ping_timeout_s(self) -> float:
         return self._flags.agent_ping_timeout * self._flags.max_agent_ping_timeouts
@@ -227,7 +207,7 @@ class Registrations:
         self._returns.bring(agent, message, tasks, executors)
         self._admit(agent)
         self._returns.tell_states(agent, was_unreachable=was_unreachable)
-        self._send_ping(agent)
+        self._observers.observe(agent)
         self._confirm(agent, message, ())
         self._drains.admit(agent)
 
@@ -242,6 +222,7 @@ class Registrations:
         agent.life.step(AgentState.CONNECTED)
         agent.reregistered_s = self._ledger.now
         agent.missed_pings = 0
+        self._observers.forgive(agent)
         self._books.counts["slave_reregistrations"] += 1
         self._ledger.log(f"registered again {agent}")
         self._ledger.emit(Link(sender), CancelTimer(ReregistrationOver(agent.id)))

@@ -141,6 +141,14 @@ class Registry(Protocol):
         """Write an operation down; may write the whole state anew instead."""
         ...
 
+    async def sync(self) -> None:
+        """Until all that was recorded survives a loss of power, too."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file. Idempotent."""
+        ...
+
 
 class MemoryRegistry:
     """A `Registry` that writes nothing (Mesos 1.11: --registry=in_memory)."""
@@ -155,6 +163,12 @@ class MemoryRegistry:
 
     def record(self, operation: Operation) -> None:
         """Nothing to do."""
+
+    async def sync(self) -> None:
+        """Nothing to wait for."""
+
+    def close(self) -> None:
+        """Nothing to close."""
 
 
 def _put(remembered: OrderedDict[_Key, _Value], key: _Key, value: _Value, limit: int) -> list[_Key]:
