@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tfmesos.supervision import ProcessSpec, SupervisionError
 from tfmesos.supervision._frames import FrameReader, Kind, Program, decode_ended, encode_ended, encode_frame
-from tfmesos.supervision.supervisors import to_program
+from tfmesos.supervision._translation import to_program
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 NAMES = st.text(st.characters(exclude_characters="\0=", exclude_categories=["Cs"]), min_size=1)

@@ -30,6 +30,7 @@ class LifeMachine(RuleBasedStateMachine):
         self.others_live = False
         self.performed: list[Action] = []
         self.latest_end: float | None = None
+        self.left_until: tuple[float, float] | None = None
 
     def perform(self, actions: list[Action]) -> None:
         self.performed += actions
@@ -69,6 +70,21 @@ class LifeMachine(RuleBasedStateMachine):
         self.perform(self.life.lose(what, grace_s, self.now))
         self.expect_end_within(min(grace_s, MAX_LOSS_GRACE_S))
 
+    @rule(grace_s=GRACES, timeout_s=GRACES)
+    def owner_leaves(self, grace_s: float, timeout_s: float) -> None:
+        if self.life.stage is Stage.GATED:
+            self.perform(self.life.leave("the agent", timeout_s, grace_s, self.now))
+            assert Action.REPORT_ENDED in self.performed
+        elif self.left_until is None:
+            self.perform(self.life.leave("the agent", timeout_s, grace_s, self.now))
+            if self.life.stage is Stage.RUNNING:
+                self.left_until = self.now + timeout_s, grace_s
+
+    @rule()
+    def owner_comes(self) -> None:
+        self.life.adopt()
+        self.left_until = None
+
     @rule(passed_s=st.floats(min_value=0, max_value=10))
     def pass_time(self, passed_s: float) -> None:
         """Never past the deadline without a tick at it: the shell waits no longer."""
@@ -76,7 +92,10 @@ class LifeMachine(RuleBasedStateMachine):
         if self.life.deadline is not None:
             end = min(end, self.life.deadline)
         self.now = end
+        was_running = self.life.stage is Stage.RUNNING
         self.perform(self.life.tick(self.now))
+        if was_running and self.left_until is not None and self.now >= self.left_until[0]:
+            self.expect_end_within(self.left_until[1])
 
     @precondition(lambda self: self.main_lives)
     @rule()
@@ -122,13 +141,19 @@ class LifeMachine(RuleBasedStateMachine):
             assert self.life.deadline <= self.latest_end
 
     @invariant()
+    def who_is_left_for_too_long_is_ended(self) -> None:
+        if self.left_until is not None and self.now > self.left_until[0]:
+            assert self.life.stage is not Stage.RUNNING
+
+    @invariant()
     def whoever_outlives_the_grace_is_killed(self) -> None:
         if self.latest_end is not None and self.now > self.latest_end and (self.main_lives or self.others_live):
             assert Action.KILL_TREE in self.performed
 
     @invariant()
     def an_ending_life_wants_to_be_woken(self) -> None:
-        assert (self.life.deadline is not None) == (self.life.stage in (Stage.ENDING, Stage.STRIKING))
+        is_left = self.life.stage is Stage.RUNNING and self.left_until is not None
+        assert (self.life.deadline is not None) == (is_left or self.life.stage in (Stage.ENDING, Stage.STRIKING))
 
 
 FAST = settings(max_examples=100, stateful_step_count=30, deadline=None)
@@ -163,7 +188,16 @@ class DeafLife(Life):
         return [] if self.wait_status is not None else super().lose(what, grace_s, now)
 
 
-@pytest.mark.parametrize("broken", [ForgetfulLife, HastyLife, DeafLife])
+class PatientLife(Life):
+    """Broken on purpose: forgets the time when the program is asked to end without an owner."""
+
+    def leave(self, what: str, timeout_s: float, grace_s: float, now: float) -> list[Action]:
+        actions = super().leave(what, timeout_s, grace_s, now)
+        self.deadline = self.deadline if self.stage is Stage.RUNNING else None
+        return actions
+
+
+@pytest.mark.parametrize("broken", [ForgetfulLife, HastyLife, DeafLife, PatientLife])
 def test_a_broken_life_is_found_out(broken: type[Life]) -> None:
     class BrokenMachine(LifeMachine):
         life_class = broken
@@ -207,6 +241,30 @@ def test_a_loss_after_the_main_process_ended_changes_nothing() -> None:
     life.lose("the fork server", grace_s=1.0, now=0.1)
     life.reaped(None, left=False, now=0.2)
     assert (life.wait_status, life.message) == (0, None)
+
+
+def test_a_program_without_an_owner_has_its_whole_grace_when_the_time_is_over() -> None:
+    # given a program left alone
+    life = Life()
+    life.release()
+    life.started()
+    life.leave("the agent", 900.0, 10.0, now=0.0)
+    # when nobody comes
+    assert life.tick(899.0) == []
+    assert life.tick(900.0) == [Action.TERMINATE_TREE, Action.RECORD]
+    # then it has its grace, and its end is not its own
+    assert life.tick(909.0) == []
+    assert life.tick(910.0) == [Action.KILL_TREE]
+    life.reaped(9, left=False, now=910.0)
+    assert (life.wait_status, life.killed, life.message) == (None, False, "nobody came back for it in time")
+
+
+def test_a_kill_is_completed_without_an_owner() -> None:
+    life = Life()
+    life.release()
+    life.kill(3.0, now=0.0)
+    life.leave("the agent", 900.0, 10.0, now=1.0)
+    assert life.tick(3.0) == [Action.KILL_TREE]
 
 
 def test_a_step_that_cannot_be_tells_the_story() -> None:

@@ -16,9 +16,9 @@ import pytest
 
 from tfmesos.supervision import ProcessSpec, SupervisionError, Supervisors, Termination, open_pidfd, process_start_time
 from tfmesos.supervision._program import StartError, start_program
+from tfmesos.supervision._translation import to_program
 from tfmesos.supervision._tree import children_by_parent, children_of
 from tfmesos.supervision.processes import pidfd_by_syscall
-from tfmesos.supervision.supervisors import to_program
 
 BuildSpec = Callable[..., ProcessSpec]
 
@@ -284,21 +284,47 @@ async def test_no_descriptor_is_left_behind(build_spec: BuildSpec) -> None:
 
 
 async def test_the_record_tells_the_end(supervisors: Supervisors, build_spec: BuildSpec, tmp_path: Path) -> None:
+    # given a program with a record
     records = tmp_path / "records"
     records.mkdir()
     child = await supervisors.launch(replace(build_spec("sleep", "1000"), record_dir=str(records)))
+    gated = json.loads((records / "record.json").read_text())
+    assert (gated["stage"], gated["pid"], gated["start_time"]) == ("gated", child.pid, child.start_time)
+    assert {path.name: path.stat().st_mode & 0o777 for path in records.iterdir()} == {
+        "record.json": 0o600,
+        "control.sock": 0o600,
+    }
     await child.release()
+    running = json.loads((records / "record.json").read_text())
+    assert (running["stage"], running["task_pid"]) == ("running", child.task_pid)
+    # when it is killed
     child.kill(5.0)
     await child.wait()
+    # then its record says so, and nothing else is left there
     record = json.loads((records / "record.json").read_text())
-    assert record == {"killed": True, "wait_status": 15, "message": None, "stage": "ended"}
+    assert [record[name] for name in ("stage", "killed", "wait_status", "message")] == ["ended", True, 15, None]
     assert os.listdir(records) == ["record.json"]
 
 
-async def test_a_record_that_cannot_be_written_ends_no_program(supervisors: Supervisors, build_spec: BuildSpec) -> None:
-    termination = await run(supervisors, replace(build_spec("sh", "-c", "exit 3"), record_dir="/no/records"))
-    message = "cannot write '/no/records/record.json.new': No such file or directory"
-    assert termination == Termination(wait_status=3 << 8, killed=False, message=message)
+async def test_without_a_place_for_its_record_no_program_starts(
+    supervisors: Supervisors, build_spec: BuildSpec
+) -> None:
+    with pytest.raises(SupervisionError, match="cannot write the record in '/no/records': No such file or directory"):
+        await supervisors.launch(replace(build_spec("true"), record_dir="/no/records"))
+
+
+async def test_a_record_that_cannot_be_written_any_more_ends_no_program(
+    supervisors: Supervisors, build_spec: BuildSpec, tmp_path: Path
+) -> None:
+    records = tmp_path / "records"
+    records.mkdir()
+    child = await supervisors.launch(replace(build_spec("sh", "-c", "exit 3"), record_dir=str(records)))
+    for file in records.iterdir():
+        file.unlink()
+    records.rmdir()
+    await child.release()
+    message = f"cannot write the record in '{records}': No such file or directory"
+    assert await child.wait() == Termination(wait_status=3 << 8, killed=False, message=message)
 
 
 def test_pythons_built_on_old_systems_start_programs_too(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol
 from tfmesos.supervision._frames import FrameReader, Kind, encode_frame
 from tfmesos.supervision._server_handle import ServerHandle
 from tfmesos.supervision.errors import SupervisionError, SupervisorLost
-from tfmesos.supervision.processes import process_start_time
+from tfmesos.supervision.processes import is_running, process_start_time
 
 _READ_SIZE = 64 << 10
 
@@ -23,18 +23,23 @@ class Receiver(Protocol):
 class Channel:
     """Leads to a supervisor; its `pid` is known when it was greeted."""
 
-    def __init__(self, control: socket.socket, server: ServerHandle, on_closed: Callable[["Channel"], None]) -> None:
-        """`on_closed` is called once, when nothing more can come from there."""
+    def __init__(
+        self, control: socket.socket, server: ServerHandle | None, on_closed: Callable[["Channel"], None]
+    ) -> None:
+        """`on_closed` is called once, when nothing more can come from there; `server` is the supervisor's parent."""
         self.server = server
-        self.receiver: Receiver | None = None
+        """None: it was an earlier owner's."""
         self.pid: int | None = None
         self.start_time = 0
+        self._receiver: Receiver | None = None
+        self._early: list[tuple[Kind, bytes]] | None = []
         self._control = control
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader()
         self._refusal: str | None = None
         self._greeted = asyncio.Event()
+        self._ready = asyncio.Event()
         self._is_open = True
         self._is_sending = False
         self._unsent = bytearray()
@@ -48,7 +53,14 @@ class Channel:
     @property
     def is_alive(self) -> bool:
         """Whether the supervisor's process is there."""
-        return self.pid is not None and process_start_time(self.pid) == self.start_time
+        return self.pid is not None and is_running(self.pid, self.start_time)
+
+    def give_to(self, receiver: Receiver | None) -> None:
+        """What was said before comes first; None: nobody wants to hear more."""
+        early, self._early = self._early or [], None
+        self._receiver = receiver
+        for kind, body in early:
+            self._on_frame(kind, body)
 
     async def send_program(self, frame: bytes) -> None:
         """Tell the supervisor its program; raises SupervisorLost."""
@@ -64,7 +76,14 @@ class Channel:
 
     async def wait_greeted(self) -> None:
         """Until the supervisor is there; raises SupervisionError if it was refused, SupervisorLost if lost."""
-        await self._greeted.wait()
+        await self._wait(self._greeted)
+
+    async def wait_ready(self) -> None:
+        """Until its record is there; raises the same."""
+        await self._wait(self._ready)
+
+    async def _wait(self, event: asyncio.Event) -> None:
+        await event.wait()
         if self._refusal is not None:
             raise SupervisionError(self._refusal)
         if not self._is_open:
@@ -91,6 +110,7 @@ class Channel:
             self._loop.remove_writer(self._control)
             self._control.close()
         self._greeted.set()
+        self._ready.set()
         self._on_closed(self)
 
     def _send_unsent(self) -> None:
@@ -123,7 +143,13 @@ class Channel:
             self.pid = int(body)
             self.start_time = process_start_time(self.pid) or 0
             self._greeted.set()
+        elif kind is Kind.READY:
+            self._ready.set()
         elif kind is Kind.REFUSED:
-            self._refusal = body.decode()
-        elif self.receiver is not None:
-            self.receiver.on_frame(kind, body)
+            self._refusal = body.decode("utf-8", "surrogateescape")
+            self._greeted.set()
+            self._ready.set()
+        elif self._receiver is not None:
+            self._receiver.on_frame(kind, body)
+        elif self._early is not None:
+            self._early.append((kind, body))

@@ -1,27 +1,42 @@
 """The process that forks supervisors: small, so that forks are quick; a subreaper, to end what a lost one leaves.
 
-It is asked over a SOCK_SEQPACKET socket: one message with one descriptor (the new supervisor's channel) is one fork. It
-says, there, "<pid> <wait status>" of each supervisor that ended, when nothing of its tree is left.
+It is asked over a SOCK_SEQPACKET socket: one message with one descriptor (the new supervisor's channel) is one fork.
+The message is a letter, d if it is for a detached program, and the record_dir. It says, there, "<pid> <wait status>" of
+each supervisor that ended, when nothing of its tree is left. Its owner gone, it stays until the detached have ended.
 """
 
 import gc
 import os
 import signal
 import socket
+from contextlib import suppress
 from time import monotonic
 
 from tfmesos.supervision._frames import Kind, encode_frame
-from tfmesos.supervision._supervisor import Supervisor
+from tfmesos.supervision._record import SOCKET, read_boot_id
+from tfmesos.supervision._supervisor import Origin, Supervisor, leave_terminal
 from tfmesos.supervision._tree import become_subreaper, children_of, signal_tree
 from tfmesos.supervision._waking import Waiter, catch_signals, reap
 
 _PATIENCE_S = 4.5
 """With supervisors whose owner is gone: they grant 3 s of grace (Life) and end by themselves."""
 _RETRY_S = 0.5
+_MAX_REQUEST = 8192
+"""A letter and a path (kernel: PATH_MAX is 4096)."""
 _PYTHONS_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 """Python ignores them, and wants EPIPE and EFBIG to stay errors."""
 _TERMINALS_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
 """They go to the whole process group; the program decides what they mean."""
+
+
+class Kept:
+    """What is known of a supervisor."""
+
+    __slots__ = ("is_detached", "record_dir")
+
+    def __init__(self, request: bytes) -> None:
+        self.is_detached = request[:1] == b"d"
+        self.record_dir = request[1:]
 
 
 class ForkServer:
@@ -31,10 +46,11 @@ class ForkServer:
         """`owner` is the pidfd of the process that asks."""
         self._requests = requests
         self._owner = owner
-        self._supervisors: set[int] = set()
-        self._lost: list[tuple[int, int]] = []
+        self._supervisors: dict[int, Kept] = {}
+        self._lost: list[tuple[int, int, Kept]] = []
         self._closing_at: float | None = None
-        self._alive, self._alive_writer = os.pipe()
+        alive, self._alive_writer = os.pipe()
+        self._origin = Origin(owner, alive, read_boot_id())
         become_subreaper(b"tfmesos-forks")
         self._waiter = Waiter(self._on_children)
         self._waiter.add(requests.fileno(), self._on_request)
@@ -45,7 +61,7 @@ class ForkServer:
         while self._closing_at is None or self._supervisors or self._lost:
             self._waiter.wait(self._patience())
             if self._closing_at is not None and monotonic() >= self._closing_at:
-                for pid in self._supervisors:
+                for pid in self._attached():
                     os.kill(pid, signal.SIGKILL)
             if self._lost:
                 self._end_orphans()
@@ -53,11 +69,17 @@ class ForkServer:
     def _patience(self) -> float | None:
         if self._lost:
             return _RETRY_S
-        return None if self._closing_at is None else max(_RETRY_S, self._closing_at - monotonic())
+        if self._closing_at is None or not self._attached():
+            return None
+        return max(_RETRY_S, self._closing_at - monotonic())
+
+    def _attached(self) -> list[int]:
+        """Supervisors that may not outlive the owner."""
+        return [pid for pid, kept in self._supervisors.items() if not kept.is_detached]
 
     def _on_request(self) -> None:
         try:
-            message, descriptors, _, _ = socket.recv_fds(self._requests, 16, 1)
+            message, descriptors, _, _ = socket.recv_fds(self._requests, _MAX_REQUEST, 1)
         except ConnectionError:
             message, descriptors = b"", []
         if not message:
@@ -65,29 +87,30 @@ class ForkServer:
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)  # recv_fds leaves them so that a program would get them
             with socket.socket(fileno=descriptor) as control:
-                self._fork(control)
+                self._fork(control, Kept(message))
 
     def _on_owner_gone(self) -> None:
         self._waiter.remove(self._requests.fileno())
         self._waiter.remove(self._owner)
         if self._closing_at is None:
             self._closing_at = monotonic() + _PATIENCE_S
+            leave_terminal()
 
-    def _fork(self, control: socket.socket) -> None:
+    def _fork(self, control: socket.socket, kept: Kept) -> None:
         try:
             pid = os.fork()
         except OSError as error:
             control.sendall(encode_frame(Kind.REFUSED, f"cannot fork a supervisor: {error.strerror}".encode()))
             return
         if pid:
-            self._supervisors.add(pid)
+            self._supervisors[pid] = kept
             return
         status = 1
         try:
             self._waiter.close()
             self._requests.close()
             os.close(self._alive_writer)
-            Supervisor(control, self._owner, self._alive).run()
+            Supervisor(control, self._origin).run()
             status = 0
         finally:
             if status:
@@ -97,10 +120,10 @@ class ForkServer:
     def _on_children(self) -> None:
         ended, _ = reap()
         for pid, status in ended:
-            if pid in self._supervisors:
-                self._supervisors.discard(pid)
+            kept = self._supervisors.pop(pid, None)
+            if kept is not None:
                 if status:
-                    self._lost.append((pid, status))
+                    self._lost.append((pid, status, kept))
                 else:
                     self._say(f"{pid} 0".encode())
 
@@ -109,7 +132,10 @@ class ForkServer:
         if any(pid not in self._supervisors for pid in children_of(os.getpid())):
             signal_tree(os.getpid(), signal.SIGKILL, spare=self._supervisors)
             return
-        for pid, status in self._lost:
+        for pid, status, kept in self._lost:
+            if kept.record_dir:
+                with suppress(OSError):
+                    os.unlink(os.path.join(kept.record_dir, SOCKET))
             self._say(f"{pid} {status}".encode())
         self._lost.clear()
 
@@ -120,6 +146,15 @@ class ForkServer:
             return  # the owner is gone, which is noticed where its requests are read
 
 
+def limit_descriptors(count: int) -> None:
+    """Set the soft limit of this process and of those that it starts, as far as its hard one allows."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def _print_failure() -> None:
     """A supervisor's own fault: say it where the owner's log goes."""
     import traceback
@@ -127,8 +162,13 @@ def _print_failure() -> None:
     traceback.print_exc()
 
 
-def main(requests: int, owner: int, *, has_terminal: bool) -> None:
-    """Run in a process of its own; never raises for what its owner or a supervisor does."""
+def main(requests: int, owner: int, *, has_terminal: bool, max_descriptors: int) -> None:
+    """Run in a process of its own; never raises for what its owner or a supervisor does.
+
+    `max_descriptors`: the soft limit that programs get; 0: the one that this process was started with.
+    """
+    if max_descriptors:
+        limit_descriptors(max_descriptors)
     for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -3,6 +3,7 @@
 A frame: 4 bytes length of the body, 1 byte kind, body. Nothing here may import more than a supervisor can afford.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum
 from struct import Struct
 
@@ -29,7 +30,25 @@ class Kind(IntEnum):
     ENDED = 7
     """from it, the last one [wait status or -, blank, killed 0 or 1, blank, message]"""
     REFUSED = 8
-    """from the fork server in a supervisor's place [message]"""
+    """from the fork server in a supervisor's place; from a supervisor that will not do what was asked [message]"""
+    READY = 9
+    """from it: its record is there, the gate may be opened []"""
+    SIGNAL = 10
+    """to it: for the main process [number]"""
+    ADOPT = 11
+    """to it, by a new owner []; the answer is HELLO, then STARTED; or REFUSED"""
+    ATTACH = 12
+    """to it, by whoever wants to use the console [o for output, i for input]; the answer is ATTACHED or REFUSED"""
+    ATTACHED = 13
+    """from it []"""
+    STDIN = 14
+    """to it [bytes; none: the end]"""
+    RESIZE = 15
+    """to it [rows, blank, columns]"""
+    STDOUT = 16
+    """from it [bytes]"""
+    STDERR = 17
+    """from it [bytes]"""
 
 
 def encode_frame(kind: Kind, body: bytes = b"") -> bytes:
@@ -75,6 +94,12 @@ class Program:
     gid: int | None
     groups: list[int]
     grace_s: float = 0.0
+    recovery_timeout_s: float | None = None
+    """None: not detached."""
+    console: tuple[int, int, int] | None = None
+    """Whether it is a terminal, its rows and columns; None: no console."""
+    log_limit: tuple[int, int] | None = None
+    """Bytes of a log file, and how many old ones are kept."""
 
     @property
     def has_terminal(self) -> bool:
@@ -83,28 +108,38 @@ class Program:
 
     def encode(self) -> bytes:
         """Fields separated by NUL, which none can hold (as execve takes them)."""
-        numbers = " ".join(
-            (_to_text(self.uid), _to_text(self.gid), repr(self.grace_s), str(len(self.argv)), *map(str, self.groups))
-        )
-        fixed = (self.executable, self.directory, self.stdout, self.stderr, self.record_dir, numbers.encode())
-        return b"\0".join((*fixed, *self.argv, *self.environment))
+        numbers = (self.uid, self.gid, self.grace_s, len(self.argv), *self.groups)
+        options = (self.recovery_timeout_s, *(self.console or (None, None, None)), *(self.log_limit or (None, None)))
+        fixed = (self.executable, self.directory, self.stdout, self.stderr, self.record_dir)
+        return b"\0".join((*fixed, _to_texts(numbers), _to_texts(options), *self.argv, *self.environment))
 
     @classmethod
     def decode(cls, body: bytes) -> "Program":
         """What encode made."""
         self = cls()
         fields = body.split(b"\0")
-        self.executable, self.directory, self.stdout, self.stderr, self.record_dir, numbers = fields[:6]
+        self.executable, self.directory, self.stdout, self.stderr, self.record_dir, numbers, options = fields[:7]
         uid, gid, grace_s, argc, *groups = numbers.decode().split(" ")
         self.uid, self.gid, self.grace_s = _from_text(uid), _from_text(gid), float(grace_s)
         self.groups = [int(group) for group in groups]
-        self.argv = fields[6 : 6 + int(argc)]
-        self.environment = fields[6 + int(argc) :]
+        timeout_s, *pairs = options.decode().split(" ")
+        if timeout_s != "-":
+            self.recovery_timeout_s = float(timeout_s)
+        if pairs[0] != "-":
+            self.console = int(pairs[0]), int(pairs[1]), int(pairs[2])
+        if pairs[3] != "-":
+            self.log_limit = int(pairs[3]), int(pairs[4])
+        self.argv = fields[7 : 7 + int(argc)]
+        self.environment = fields[7 + int(argc) :]
         return self
 
 
-def _to_text(number: int | None) -> str:
-    return "-" if number is None else str(number)
+def _to_texts(numbers: Iterable[float | None]) -> bytes:
+    return " ".join(map(_to_text, numbers)).encode()
+
+
+def _to_text(number: float | None) -> str:
+    return "-" if number is None else repr(number)
 
 
 def _from_text(text: str) -> int | None:

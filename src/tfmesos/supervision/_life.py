@@ -6,6 +6,8 @@
 In ENDING the tree had SIGTERM and may use its grace, also what outlives the main process (Mesos 1.11 leaves it about a
 second); in STRIKING it had SIGKILL, repeated until nothing is left. A program's own end kills its rest at once.
 
+A detached program's owner may leave and another one adopt it; RUNNING without an owner ends when its time is over.
+
 No dataclasses here: this file lives in each supervisor, and that module alone takes 2 MB.
 """
 
@@ -60,6 +62,7 @@ class Life:
         self.message: str | None = None
         self.is_started = False
         self._is_lost = False
+        self._grace_s = 0.0
         self._stage = Stage.GATED
         self._story: list[Stage] = [Stage.GATED]
 
@@ -78,7 +81,7 @@ class Life:
     def started(self) -> list[Action]:
         """The program was executed."""
         self.is_started = True
-        return [Action.REPORT_STARTED]
+        return [Action.RECORD, Action.REPORT_STARTED]
 
     def failed_to_start(self, message: str, *, executing: bool) -> list[Action]:
         """It could not be executed (which counts as exit status 1) or already its surroundings could not be made."""
@@ -119,11 +122,30 @@ class Life:
             return self._end()
         return [Action.RECORD, *self._terminate(min(grace_s, MAX_LOSS_GRACE_S), now)]
 
+    def leave(self, what: str, timeout_s: float, grace_s: float, now: float) -> list[Action]:
+        """Its owner went, another one may come within `timeout_s`; nobody who comes could open the gate."""
+        if self._stage is Stage.GATED:
+            return self.lose(what, grace_s, now)
+        if self._stage is Stage.RUNNING:
+            self.deadline = now + timeout_s
+            self._grace_s = grace_s
+        return []
+
+    def adopt(self) -> None:
+        """A new owner came."""
+        if self._stage is Stage.RUNNING:
+            self.deadline = None
+
     def tick(self, now: float) -> list[Action]:
         """Time passed."""
         if self.deadline is None or now < self.deadline:
             return []
-        return self._strike(now)
+        return self._abandon(now) if self._stage is Stage.RUNNING else self._strike(now)
+
+    def _abandon(self, now: float) -> list[Action]:
+        self._is_lost = True
+        self.message = "nobody came back for it in time"
+        return [*self._terminate(self._grace_s, now), Action.RECORD]
 
     def _terminate(self, grace_s: float, now: float) -> list[Action]:
         deadline = now + max(grace_s, MIN_GRACE_S)

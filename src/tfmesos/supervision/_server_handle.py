@@ -20,7 +20,7 @@ for name, path in (("tfmesos", sys.argv[1]), ("tfmesos.supervision", sys.argv[1]
     module = sys.modules[name] = type(sys)(name)
     module.__path__ = [path]
 from tfmesos.supervision._fork_server import main
-main(int(sys.argv[2]), int(sys.argv[3]), has_terminal=sys.argv[4] == "terminal")
+main(int(sys.argv[2]), int(sys.argv[3]), has_terminal=sys.argv[4] == "terminal", max_descriptors=int(sys.argv[5]))
 """
 """It must stay small, so it loads its modules without running the packages' doors."""
 
@@ -53,8 +53,11 @@ class ServerHandle:
         """Of the process, which may have ended."""
         return self._process.pid
 
-    def start(self, *, has_terminal: bool) -> None:
-        """Start the process; with a terminal it keeps stdin, stdout, stderr and the process group of this one."""
+    def start(self, *, has_terminal: bool, max_descriptors: int | None) -> None:
+        """Start the process; with a terminal it keeps stdin, stdout, stderr and the process group of this one.
+
+        `max_descriptors`: see `Supervisors`.
+        """
         try:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         except OSError as error:
@@ -66,7 +69,8 @@ class ServerHandle:
             theirs.close()
             raise SupervisionError(f"pidfd_open: {error.strerror}; Linux 5.3 or later is needed") from error
         try:
-            self._process = _spawn(theirs.fileno(), me, has_terminal=has_terminal)
+            arguments = [str(theirs.fileno()), str(me), "terminal" if has_terminal else "none"]
+            self._process = _spawn([*arguments, str(max_descriptors or 0)], (theirs.fileno(), me), has_terminal)
         except OSError as error:
             ours.close()
             raise SupervisionError(f"cannot start the fork server with {sys.executable!r}: {error}") from error
@@ -79,11 +83,12 @@ class ServerHandle:
         self._requests = ours
         self._loop.add_reader(ours, self._on_message)
 
-    async def fork(self, control: socket.socket) -> None:
+    async def fork(self, control: socket.socket, record_dir: bytes, *, is_detached: bool) -> None:
         """Ask for a supervisor at the other end of `control`."""
+        request = (b"d" if is_detached else b"a") + record_dir
         while self._requests is not None:
             try:
-                socket.send_fds(self._requests, [b"f"], [control.fileno()])
+                socket.send_fds(self._requests, [request], [control.fileno()])
                 return
             except BlockingIOError:  # hundreds of requests wait there
                 await asyncio.sleep(0.001)
@@ -96,6 +101,15 @@ class ServerHandle:
         """Let it end, which it does when its supervisors have; waits for that."""
         self._close_requests()
         await self._exited.wait()
+
+    def leave(self) -> None:
+        """Let it go on without this process, for the sake of detached programs."""
+        self._close_requests()
+        if not self._exited.is_set():
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._exited.set()
+            self._process.returncode = 0  # else Popen warns of what is meant to go on
 
     def _close_requests(self) -> None:
         if self._requests is not None:
@@ -135,16 +149,15 @@ def is_readable(descriptor: int) -> bool:
     return bool(poll.poll(0))
 
 
-def _spawn(requests: int, owner: int, *, has_terminal: bool) -> "subprocess.Popen[bytes]":
-    arguments = [str(_PACKAGE), str(requests), str(owner), "terminal" if has_terminal else "none"]
+def _spawn(arguments: list[str], descriptors: tuple[int, ...], has_terminal: bool) -> "subprocess.Popen[bytes]":
     files = None if has_terminal else subprocess.DEVNULL
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM})
     try:  # it inherits the mask: Ctrl-C shall not end it before it can ignore it
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOT, *arguments],
+            [sys.executable, "-I", "-S", "-c", _BOOT, str(_PACKAGE), *arguments],
             stdin=files,
             stdout=files,
-            pass_fds=(requests, owner),
+            pass_fds=descriptors,
             cwd="/",
             start_new_session=not has_terminal,
         )

@@ -8,43 +8,48 @@ from time import monotonic
 from tfmesos.supervision._frames import FrameReader, Kind, Program, encode_ended, encode_frame
 from tfmesos.supervision._life import Action, Life, Stage
 from tfmesos.supervision._program import StartError, start_program
+from tfmesos.supervision._reception import Reception, Visitor
+from tfmesos.supervision._record import Record
 from tfmesos.supervision._tree import become_subreaper, signal_tree
 from tfmesos.supervision._waking import Waiter, reap
+from tfmesos.supervision.processes import process_start_time
 
 _READ_SIZE = 256 << 10
+_AGENT = "the agent"
+_FORK_SERVER = "the fork server"
 
 
-def write_record(directory: bytes, life: Life) -> None:
-    """Write record.json in `directory`: what was asked for, and how the program ended if it has."""
-    import json  # only owners that want records pay for it
+class Origin:
+    """What a supervisor inherits from the fork server: who asked for it, and what its record tells of the server."""
 
-    record = {
-        "stage": life.stage.value,
-        "killed": life.killed,
-        "wait_status": life.wait_status,
-        "message": life.message,
-    }
-    path = os.path.join(os.fsdecode(directory), "record.json")
-    with open(f"{path}.new", "w") as file:
-        json.dump(record, file)
-    os.rename(f"{path}.new", path)
+    def __init__(self, owner: int, server: int, boot_id: str) -> None:
+        """`owner` is a pidfd, `server` a pipe that ends with the fork server."""
+        self.owner = owner
+        self.server = server
+        self.boot_id = boot_id
+        self.server_pid = os.getpid()
+        self.server_start_time = process_start_time(self.server_pid) or 0
 
 
 class Supervisor:
     """Single-threaded; everything it waits for is a descriptor. Runs in a fork of the fork server."""
 
-    def __init__(self, control: socket.socket, owner: int, server: int) -> None:
-        """`control` leads to the program's owner, `owner` is its pidfd, `server` ends with the fork server."""
-        self._control = control
+    def __init__(self, control: socket.socket, origin: Origin) -> None:
+        """`control` leads to the program's owner."""
+        self._control: socket.socket | None = control
         self._frames = FrameReader()
+        self._origin = origin
         self._program = Program()
         self._life = Life()
         self._main_pid = 0
+        self._is_main_there = False
+        self._record: Record | None = None
+        self._reception: Reception | None = None
         become_subreaper(b"tfmesos-superv")
         self._waiter = Waiter(self._on_children)
         self._waiter.add(control.fileno(), self._on_frames)
-        self._waiter.add(owner, lambda: self._on_lost(owner, "the agent"))
-        self._waiter.add(server, lambda: self._on_lost(server, "the fork server"))
+        self._waiter.add(origin.owner, self._on_owner_lost)
+        self._waiter.add(origin.server, self._on_server_lost)
 
     def run(self) -> None:
         """Until the program has ended and nothing of it is left."""
@@ -54,31 +59,108 @@ class Supervisor:
             self._waiter.wait(None if deadline is None else deadline - monotonic())
             self._perform(self._life.tick(monotonic()))
 
-    def _on_frames(self) -> None:
+    def _on_frames(self) -> bool:
+        """Read once; whether that is worth trying again now."""
+        if self._control is None:
+            return False
         try:
-            data = self._control.recv(_READ_SIZE)
+            data = self._control.recv(_READ_SIZE, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
         except ConnectionError:
             data = b""
-        if not data:
-            self._on_lost(self._control.fileno(), "the agent")
         for kind, body in self._frames.feed(data):
             self._on_frame(kind, body)
+        if not data:
+            self._forget_owner()
+        return bool(data)
 
     def _on_frame(self, kind: Kind, body: bytes) -> None:
         if kind is Kind.PROGRAM:
-            self._program = Program.decode(body)
+            self._on_program(body)
         elif kind is Kind.RELEASE:
             self._perform(self._life.release())
         elif kind is Kind.KILL:
             self._perform(self._life.kill(float(body), monotonic()))
+        elif kind is Kind.SIGNAL and self._is_main_there:
+            os.kill(self._main_pid, int(body))
 
-    def _on_lost(self, descriptor: int, what: str) -> None:
-        self._waiter.remove(descriptor)
-        self._perform(self._life.lose(what, self._program.grace_s, monotonic()))
+    def _on_program(self, body: bytes) -> None:
+        self._program = Program.decode(body)
+        if not self._program.record_dir:
+            return
+        try:
+            self._open_records(self._program)
+        except OSError as error:
+            self._say(Kind.REFUSED, _record_fault(self._program.record_dir, error).encode("utf-8", "surrogateescape"))
+            self._perform(self._life.kill(0.0, monotonic()))
+        else:
+            self._say(Kind.READY)
+
+    def _open_records(self, program: Program) -> None:
+        origin = self._origin
+        record = Record(os.getpid(), process_start_time(os.getpid()) or 0)
+        record.boot_id = origin.boot_id
+        record.server_pid, record.server_start_time = origin.server_pid, origin.server_start_time
+        record.grace_s = program.grace_s
+        self._reception = Reception(program.record_dir, self._waiter, self._on_visitor)
+        record.write(program.record_dir)
+        self._record = record
+
+    def _on_owner_lost(self) -> None:
+        """Its pidfd says so; what it still said comes first."""
+        while self._on_frames():
+            pass
+        self._forget_owner()
+
+    def _forget_owner(self) -> None:
+        self._waiter.remove(self._origin.owner)
+        if self._control is None:
+            return
+        self._waiter.remove(self._control.fileno())
+        self._control.close()
+        self._control = None
+        timeout_s, grace_s = self._program.recovery_timeout_s, self._program.grace_s
+        if timeout_s is None:
+            self._perform(self._life.lose(_AGENT, grace_s, monotonic()))
+        else:
+            leave_terminal()
+            self._perform(self._life.leave(_AGENT, timeout_s, grace_s, monotonic()))
+
+    def _on_server_lost(self) -> None:
+        self._waiter.remove(self._origin.server)
+        self._perform(self._life.lose(_FORK_SERVER, self._program.grace_s, monotonic()))
+
+    def _on_visitor(self, visitor: Visitor, said: list[tuple[Kind, bytes]]) -> None:
+        kind, _ = said[0]
+        if kind is Kind.ADOPT:
+            self._on_adopter(visitor)
+        else:
+            visitor.connection.close()
+
+    def _on_adopter(self, visitor: Visitor) -> None:
+        connection = visitor.connection
+        while self._on_frames():  # the owner may have gone without being noticed yet
+            pass
+        if self._life.stage is Stage.ENDED:
+            connection.close()
+            return
+        if self._control is not None:
+            with connection:
+                connection.send(encode_frame(Kind.REFUSED, b"it has an owner that lives"))
+            return
+        connection.setblocking(True)
+        self._control, self._frames = connection, visitor.frames
+        self._waiter.add(connection.fileno(), self._on_frames)
+        self._life.adopt()
+        self._say(Kind.HELLO, str(os.getpid()).encode())
+        self._report_started()
 
     def _on_children(self) -> None:
         ended, left = reap()
-        main_status = dict(ended).get(self._main_pid)
+        main_status = dict(ended).get(self._main_pid) if self._is_main_there else None
+        if main_status is not None:
+            self._is_main_there = False  # from now on its pid may be another process'
         self._perform(self._life.reaped(main_status, left=left, now=monotonic()))
 
     def _perform(self, actions: list[Action]) -> None:
@@ -88,14 +170,13 @@ class Supervisor:
             elif action is Action.REPORT_STARTED:
                 self._report_started()
             elif action is Action.RECORD:
-                self._record()
+                self._note()
             elif action is Action.TERMINATE_TREE:
                 signal_tree(os.getpid(), SIGTERM)
             elif action is Action.KILL_TREE:
                 signal_tree(os.getpid(), SIGKILL)
             elif action is Action.REPORT_ENDED:
-                life = self._life
-                self._say(Kind.ENDED, encode_ended(life.wait_status, life.killed, life.message))
+                self._report_ended()
 
     def _start(self) -> None:
         try:
@@ -103,6 +184,7 @@ class Supervisor:
         except StartError as error:
             self._perform(self._life.failed_to_start(str(error), executing=error.is_execution))
         else:
+            self._is_main_there = True
             self._perform(self._life.started())
 
     def _report_started(self) -> None:
@@ -111,17 +193,41 @@ class Supervisor:
         else:
             self._say(Kind.NOT_STARTED)
 
-    def _record(self) -> None:
-        """Write record.json anew, whole or not at all; a record that cannot be written ends no program."""
+    def _report_ended(self) -> None:
+        if self._reception is not None:
+            self._reception.close()
         life = self._life
-        if self._program.record_dir:
-            try:
-                write_record(self._program.record_dir, life)
-            except OSError as error:
-                life.message = life.message or f"cannot write {error.filename!r}: {error.strerror}"
+        self._say(Kind.ENDED, encode_ended(life.wait_status, life.killed, life.message))
+
+    def _note(self) -> None:
+        """Write record.json anew; a record that cannot be written ends no program."""
+        life, record = self._life, self._record
+        if record is None:
+            return
+        record.stage, record.killed = life.stage.value, life.killed
+        record.wait_status, record.message = life.wait_status, life.message
+        if self._is_main_there:
+            record.task_pid, record.task_start_time = self._main_pid, process_start_time(self._main_pid)
+        try:
+            record.write(self._program.record_dir)
+        except OSError as error:
+            life.message = life.message or _record_fault(self._program.record_dir, error)
 
     def _say(self, kind: Kind, body: bytes = b"") -> None:
+        if self._control is None:
+            return
         try:
             self._control.sendall(encode_frame(kind, body))
         except OSError:
             return  # its reader is gone; that the channel ended is noticed where it is read
+
+
+def leave_terminal() -> None:
+    """What waits for the end of the owner's output shall not wait for who outlives it."""
+    null = os.open(b"/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(null, 2)
+    os.close(null)
+
+
+def _record_fault(directory: bytes, error: OSError) -> str:
+    return f"cannot write the record in '{os.fsdecode(directory)}': {error.strerror}"

@@ -10,6 +10,8 @@ import os
 from collections.abc import Collection
 from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
 
+from tfmesos.supervision.processes import PARENT, read_stat
+
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _MAX_ROUNDS = 100
@@ -48,17 +50,8 @@ _HAS_CHILDREN_FILES = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 def children_by_parent(parent: int) -> list[int]:
     """The same from the processes' own parents; slower."""
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    stat = file.read()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if int(stat[stat.rindex(b")") + 2 :].split()[1]) == parent:
-                found.append(int(name))
-    return found
+    stats = ((int(name), read_stat(name)) for name in os.listdir("/proc") if name.isdigit())
+    return [pid for pid, stat in stats if stat is not None and int(stat[PARENT]) == parent]
 
 
 def signal_tree(root: int, signal: Signals, *, spare: Collection[int] = ()) -> None:

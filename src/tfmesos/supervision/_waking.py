@@ -16,7 +16,7 @@ class Waiter:
     def __init__(self, on_children: Callable[[], None]) -> None:
         """A forked child makes a new one; `catch_signals` must have been called in it or in its parent."""
         self._poll = select.poll()
-        self._handlers: dict[int, Callable[[], None]] = {}
+        self._handlers: dict[int, Callable[[], object]] = {}
         self._on_children = on_children
         self._woken, self._waker = os.pipe()
         os.set_blocking(self._woken, False)
@@ -24,7 +24,7 @@ class Waiter:
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
         self.add(self._woken, self._drain)
 
-    def add(self, descriptor: int, handler: Callable[[], None]) -> None:
+    def add(self, descriptor: int, handler: Callable[[], object]) -> None:
         """Call `handler` whenever it can be read or has ended."""
         self._poll.register(descriptor, select.POLLIN)
         self._handlers[descriptor] = handler

@@ -31,14 +31,30 @@ def pidfd_by_syscall(pid: int) -> int:
 def process_start_time(pid: int) -> int | None:
     """When the process started, in clock ticks after boot; None: there is none (zombies still have one).
 
-    A pid and its start time together name a process for good (kernel: proc(5), field 22 of stat).
+    A pid and its start time together name a process for good.
     """
+    stat = read_stat(pid)
+    return None if stat is None else int(stat[START_TIME])
+
+
+def is_running(pid: int, start_time: int) -> bool:
+    """Whether this very process is there and has not ended."""
+    stat = read_stat(pid)
+    return stat is not None and int(stat[START_TIME]) == start_time and stat[STATE] not in (b"Z", b"X")
+
+
+STATE, PARENT, SESSION, USER_TIME, SYSTEM_TIME, ENDED_USER_TIME, ENDED_SYSTEM_TIME = 0, 1, 3, 11, 12, 13, 14
+THREADS, START_TIME, RESIDENT_PAGES = 17, 19, 21
+
+
+def read_stat(pid: int | str) -> list[bytes] | None:
+    """What the kernel tells of a process, from its state on (kernel: proc(5), stat, field 3); None: there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             stat = file.read()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return int(stat[stat.rindex(b")") + 2 :].split()[19])
+    return stat[stat.rindex(b")") + 2 :].split()
 
 
 def raise_descriptor_limit() -> int:

@@ -1,6 +1,18 @@
 """What a program's processes have used."""
 
+import os
 from dataclasses import dataclass
+
+from tfmesos.supervision._tree import children_of
+from tfmesos.supervision.processes import (
+    ENDED_SYSTEM_TIME,
+    ENDED_USER_TIME,
+    RESIDENT_PAGES,
+    SYSTEM_TIME,
+    THREADS,
+    USER_TIME,
+    read_stat,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,3 +25,26 @@ class TreeStatistics:
     system_s: float
     rss_bytes: int
     """Memory that several processes share counts for each of them."""
+
+
+def tree_statistics(supervisor: int) -> TreeStatistics:
+    """Of what lives below a supervisor and what it has reaped."""
+    ended = read_stat(supervisor)
+    stats = [stat for pid in _descendants(supervisor) if (stat := read_stat(pid)) is not None]
+    with_times = [*stats, *([ended] if ended else [])]
+    user = sum(int(stat[ENDED_USER_TIME]) for stat in with_times) + sum(int(stat[USER_TIME]) for stat in stats)
+    system = sum(int(stat[ENDED_SYSTEM_TIME]) for stat in with_times) + sum(int(stat[SYSTEM_TIME]) for stat in stats)
+    return TreeStatistics(
+        processes=len(stats),
+        threads=sum(int(stat[THREADS]) for stat in stats),
+        user_s=user / os.sysconf("SC_CLK_TCK"),
+        system_s=system / os.sysconf("SC_CLK_TCK"),
+        rss_bytes=sum(int(stat[RESIDENT_PAGES]) for stat in stats) * os.sysconf("SC_PAGE_SIZE"),
+    )
+
+
+def _descendants(root: int) -> list[int]:
+    found = children_of(root)
+    for pid in found:
+        found += children_of(pid)
+    return found

@@ -6,17 +6,31 @@ from collections.abc import Callable
 from tfmesos.supervision._channel import Channel
 from tfmesos.supervision._frames import Kind, decode_ended
 from tfmesos.supervision.console import ConsoleStream
-from tfmesos.supervision.spec import ProcessSpec, Termination
-from tfmesos.supervision.statistics import TreeStatistics
+from tfmesos.supervision.errors import LetGo
+from tfmesos.supervision.spec import Termination
+from tfmesos.supervision.statistics import TreeStatistics, tree_statistics
 
 
 class Supervised:
-    """One program and its supervisor; made by `Supervisors.launch` only."""
+    """One program and its supervisor; made by `Supervisors` only."""
 
-    def __init__(self, spec: ProcessSpec, channel: Channel, on_ended: Callable[["Supervised"], None]) -> None:
-        """The supervisor at the end of `channel` waits at its gate; `on_ended` is called once."""
+    def __init__(
+        self,
+        channel: Channel,
+        on_ended: Callable[["Supervised"], None],
+        *,
+        record_dir: str | None,
+        grace_s: float,
+        is_detached: bool,
+        is_released: bool = False,
+    ) -> None:
+        """The supervisor at the end of `channel`, which waits at its gate unless released; `on_ended`: called once."""
         assert channel.pid is not None
-        self.spec = spec
+        self.record_dir = record_dir
+        self.grace_s = grace_s
+        self.is_detached = is_detached
+        self.is_released = is_released
+        """Whether the gate was opened."""
         self.pid = channel.pid
         """Of the supervisor."""
         self.start_time = channel.start_time
@@ -29,7 +43,6 @@ class Supervised:
         self._started = asyncio.Event()
         self._ended = asyncio.Event()
         self._termination: Termination | None = None
-        channel.receiver = self
 
     @property
     def task_pid(self) -> int | None:
@@ -47,7 +60,9 @@ class Supervised:
         To be called once, after `pid` and `start_time` were noted; a supervisor whose gate is lost ends by itself.
         Nothing to do for an adopted one.
         """
-        self._send(Kind.RELEASE)
+        if not self.is_released:
+            self.is_released = True
+            self._send(Kind.RELEASE)
         await self._started.wait()
 
     def kill(self, grace_s: float) -> None:
@@ -61,7 +76,7 @@ class Supervised:
 
     def signal(self, number: int) -> None:
         """To the main process alone; nothing before `release` and after its end."""
-        raise NotImplementedError
+        self._send(Kind.SIGNAL, str(int(number)).encode())
 
     async def console(self, *, output: bool = True, input: bool = False) -> ConsoleStream:
         """Attach; also before `release`, so that no output is missed. Only for a ProcessSpec with a console.
@@ -72,8 +87,10 @@ class Supervised:
         raise NotImplementedError
 
     def statistics(self) -> TreeStatistics:
-        """What its processes use now; zeros after the end."""
-        raise NotImplementedError
+        """What its processes have used by now; zeros when it has ended."""
+        if self._termination is None and self.channel.is_alive:
+            return tree_statistics(self.pid)
+        return TreeStatistics(processes=0, threads=0, user_s=0.0, system_s=0.0, rss_bytes=0)
 
     async def wait(self) -> Termination:
         """How it ended, when nothing of the tree is left. May be awaited any number of times, by several at once.
@@ -81,7 +98,8 @@ class Supervised:
         Raises LetGo if the program is detached and its Supervisors were closed.
         """
         await self._ended.wait()
-        assert self._termination is not None
+        if self._termination is None:
+            raise LetGo(f"the program of supervisor {self.pid} goes on by itself")
         return self._termination
 
     def on_frame(self, kind: Kind, body: bytes) -> None:
@@ -94,7 +112,7 @@ class Supervised:
                 self._started.set()
             case Kind.ENDED:
                 wait_status, killed, message = decode_ended(body)
-                self._end(Termination(wait_status=wait_status, killed=killed, message=message))
+                self.end(Termination(wait_status=wait_status, killed=killed, message=message))
             case _:
                 raise ValueError(f"a supervisor said {kind!r}")
 
@@ -104,17 +122,24 @@ class Supervised:
 
     def end_unreported(self, message: str) -> None:
         """The supervisor is gone and nothing of the tree is left, unless that was reported. For `Supervisors`."""
-        self._end(Termination(wait_status=None, killed=self._is_kill_asked, message=message))
+        self.end(Termination(wait_status=None, killed=self._is_kill_asked, message=message))
+
+    def let_go(self) -> None:
+        """It goes on without this owner. For `Supervisors`."""
+        self.channel.give_to(None)
+        self._started.set()
+        self._ended.set()
 
     def _send(self, kind: Kind, body: bytes = b"") -> None:
         """To the supervisor, until it has told the end."""
         if self._termination is None:
             self.channel.send(kind, body)
 
-    def _end(self, termination: Termination) -> None:
+    def end(self, termination: Termination) -> None:
+        """Nothing of it is left. For `Supervisors`."""
         if self._termination is None:
             self._termination = termination
-            self.channel.receiver = None
+            self.channel.give_to(None)
             self._started.set()
             self._ended.set()
             self._on_ended(self)

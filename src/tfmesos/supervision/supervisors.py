@@ -4,13 +4,17 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from tfmesos.supervision._channel import Channel
 from tfmesos.supervision._frames import Kind, Program, encode_frame
+from tfmesos.supervision._record import Record, read_boot_id
+from tfmesos.supervision._recovery import connect, read_record, settle, unknown
 from tfmesos.supervision._server_handle import ServerHandle
-from tfmesos.supervision.errors import SupervisionError, SupervisorLost
+from tfmesos.supervision._translation import to_program
+from tfmesos.supervision.errors import OwnedElsewhere, SupervisionError, SupervisorLost
+from tfmesos.supervision.processes import is_running
 from tfmesos.supervision.spec import ProcessSpec, Termination
 from tfmesos.supervision.supervised import Supervised
 
@@ -18,6 +22,8 @@ _TRIES = 5
 """A loss may be noticed only by the launches that meet it."""
 _MAX_FORKING = 8
 """Forks asked for at a time; the fork server makes one after the other."""
+_GREET_AGAIN_S = 0.02
+_ANSWER_S = 10.0
 _CLOSED = "no more programs are started: these supervisors were closed"
 
 
@@ -30,11 +36,14 @@ class Supervisors:
         `max_descriptors`: the soft RLIMIT_NOFILE of programs; None: this process' (see `raise_descriptor_limit`).
         """
         self._has_terminal = has_terminal
+        self._max_descriptors = max_descriptors
         self._server: ServerHandle | None = None
         self._busy: dict[Channel, Supervised] = {}
         self._launching = 0
         self._forks = asyncio.Semaphore(_MAX_FORKING)
+        self._settling: set[asyncio.Task[None]] = set()
         self._is_closed = False
+        self._is_server_needed = False
         self._nothing_runs = asyncio.Event()
         self._nothing_runs.set()
 
@@ -44,21 +53,21 @@ class Supervisors:
             raise SupervisionError(_CLOSED)
         if self._server is None or not self._server.is_alive:
             server = ServerHandle(self._on_supervisor_gone, self._on_server_lost)
-            server.start(has_terminal=self._has_terminal)
+            server.start(has_terminal=self._has_terminal, max_descriptors=self._max_descriptors)
             self._server = server
 
     async def launch(self, spec: ProcessSpec) -> Supervised:
-        """A supervisor waits at its gate with this program; a lost fork server is replaced. Raises SupervisionError."""
-        program = encode_frame(Kind.PROGRAM, to_program(spec, has_terminal=self._has_terminal).encode())
-        self._launching += 1
-        try:
+        """A supervisor waits at its gate with this program; a lost fork server is replaced. Raises SupervisionError.
+
+        If there is a `record_dir`, its record.json is written by then.
+        """
+        program = to_program(spec, has_terminal=self._has_terminal)
+        frame = encode_frame(Kind.PROGRAM, program.encode())
+        with self._being_busy():
             for _ in range(_TRIES - 1):
                 with suppress(SupervisorLost):
-                    return await self._launch(spec, program)
-            return await self._launch(spec, program)
-        finally:
-            self._launching -= 1
-            self._note_what_runs()
+                    return await self._launch(spec, program, frame)
+            return await self._launch(spec, program, frame)
 
     async def adopt(self, record_dir: str) -> Supervised | Termination:
         """The program that was launched detached with this `record_dir`, by an owner that is gone.
@@ -68,7 +77,20 @@ class Supervisors:
         directory without a record and for one written before the machine was last started.
         Raises OwnedElsewhere, and SupervisionError for a record that cannot be read or a supervisor that is silent.
         """
-        raise NotImplementedError
+        with self._being_busy():
+            while not self._is_closed:
+                record = read_record(record_dir)
+                if record is None:
+                    return unknown(f"there is no record in {record_dir!r}: it was never started")
+                if not record.has_ended and record.boot_id != read_boot_id():
+                    return unknown("the machine was started again", killed=record.killed)
+                if record.has_ended or not is_running(record.pid, record.start_time):
+                    return await settle(record_dir)
+                channel = await self._greet(record, record_dir)
+                if channel is not None:
+                    return self._note_adopted(channel, record, record_dir)
+                await asyncio.sleep(_GREET_AGAIN_S)  # it is about to end
+            raise SupervisionError(_CLOSED)
 
     async def close(self, *, end_detached: bool = False) -> None:
         """Kill all (with each one's grace), wait until nothing is left, end the fork server. Idempotent.
@@ -76,17 +98,36 @@ class Supervisors:
         Detached programs that have started are let go, unless `end_detached`.
         """
         self._is_closed = True
-        for child in self._busy.values():
-            child.kill(child.spec.grace_s)
+        for child in list(self._busy.values()):
+            if child.is_detached and child.is_released and not end_detached:
+                self._let_go(child)
+            else:
+                child.kill(child.grace_s)
         self._note_what_runs()
         await self._nothing_runs.wait()
-        if self._server is not None:
+        if self._server is None:
+            return
+        if self._is_server_needed:
+            self._server.leave()
+        else:
             await self._server.close()
 
-    async def _launch(self, spec: ProcessSpec, program: bytes) -> Supervised:
-        channel = await self._fork_supervisor()
+    @contextmanager
+    def _being_busy(self) -> Iterator[None]:
+        """`close` waits for what is on its way."""
+        self._launching += 1
         try:
-            await channel.send_program(program)
+            yield
+        finally:
+            self._launching -= 1
+            self._note_what_runs()
+
+    async def _launch(self, spec: ProcessSpec, program: Program, frame: bytes) -> Supervised:
+        channel = await self._fork_supervisor(program)
+        try:
+            await channel.send_program(frame)
+            if program.record_dir:
+                await channel.wait_ready()
             if self._is_closed:
                 raise SupervisionError(_CLOSED)
             if not channel.is_open or not channel.is_alive:
@@ -94,21 +135,64 @@ class Supervisors:
         except BaseException:
             channel.close()
             raise
-        child = Supervised(spec, channel, self._on_ended)  # if it goes from now on, that is told to this one
-        self._busy[channel] = child
-        return child
+        child = Supervised(
+            channel, self._on_ended, record_dir=spec.record_dir, grace_s=spec.grace_s, is_detached=spec.detached
+        )
+        return self._take(child)  # if it goes from now on, that is told to this one
 
-    async def _fork_supervisor(self) -> Channel:
+    async def _fork_supervisor(self, program: Program) -> Channel:
         async with self._forks:
             await self.start()
             assert self._server is not None
-            channel = await _ask_for_supervisor(self._server, self._on_channel_closed)
+            channel = await _ask_for_supervisor(self._server, program, self._on_channel_closed)
             try:
                 await channel.wait_greeted()
             except BaseException:
                 channel.close()
                 raise
             return channel
+
+    async def _greet(self, record: Record, record_dir: str) -> Channel | None:
+        """Become the owner; None: the supervisor hears nobody any more."""
+        try:
+            connection = connect(record_dir)
+        except OSError:
+            return None
+        channel = Channel(connection, None, self._on_channel_closed)
+        channel.send(Kind.ADOPT)
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                await channel.wait_greeted()
+        except SupervisorLost:
+            return None
+        except SupervisionError as error:
+            raise OwnedElsewhere(f"the supervisor of {record_dir!r} (pid {record.pid}): {error}") from error
+        except TimeoutError:
+            raise SupervisionError(f"the supervisor of {record_dir!r} (pid {record.pid}) does not answer") from None
+        finally:
+            if channel.pid is None:
+                channel.close()
+        return channel
+
+    def _note_adopted(self, channel: Channel, record: Record, record_dir: str) -> Supervised:
+        child = Supervised(
+            channel, self._on_ended, record_dir=record_dir, grace_s=record.grace_s, is_detached=True, is_released=True
+        )
+        return self._take(child)
+
+    def _take(self, child: Supervised) -> Supervised:
+        self._busy[child.channel] = child
+        child.channel.give_to(child)
+        if not child.channel.is_open:
+            self._on_channel_closed(child.channel)
+        return child
+
+    def _let_go(self, child: Supervised) -> None:
+        del self._busy[child.channel]
+        if child.channel.server is self._server:
+            self._is_server_needed = True
+        child.let_go()
+        child.channel.close()
 
     def _on_ended(self, child: Supervised) -> None:
         del self._busy[child.channel]
@@ -119,8 +203,8 @@ class Supervisors:
         child = self._busy.get(channel)
         if child is not None:
             child.on_supervisor_lost()
-            if channel.server.has_exited:
-                child.end_unreported("its supervisor and the fork server were lost")
+            if channel.server is None or channel.server.has_exited:
+                self._on_both_lost(child)
 
     def _on_supervisor_gone(self, pid: int, status: int) -> None:
         """It ended, lost or on purpose, and nothing is left below it."""
@@ -133,7 +217,22 @@ class Supervisors:
     def _on_server_lost(self, lost: ServerHandle) -> None:
         for channel, child in list(self._busy.items()):
             if channel.server is lost and not channel.is_open:
-                child.end_unreported("its supervisor and the fork server were lost")
+                self._on_both_lost(child)
+
+    def _on_both_lost(self, child: Supervised) -> None:
+        """Nobody will report how its tree ends."""
+        if child.record_dir is None:
+            child.end_unreported("its supervisor and the fork server were lost")
+            return
+        task = asyncio.get_running_loop().create_task(self._settle(child, child.record_dir))
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+
+    async def _settle(self, child: Supervised, record_dir: str) -> None:
+        try:
+            child.end(await settle(record_dir))
+        except SupervisionError as error:
+            child.end_unreported(str(error))
 
     def _note_what_runs(self) -> None:
         if self._busy or self._launching:
@@ -142,14 +241,14 @@ class Supervisors:
             self._nothing_runs.set()
 
 
-async def _ask_for_supervisor(server: ServerHandle, on_closed: Callable[[Channel], None]) -> Channel:
+async def _ask_for_supervisor(server: ServerHandle, program: Program, on_closed: Callable[[Channel], None]) -> Channel:
     try:
         ours, theirs = socket.socketpair()
     except OSError as error:
         raise SupervisionError(f"cannot talk to one more supervisor: {error.strerror} (see ulimit -n)") from error
     with theirs:
         try:
-            await server.fork(theirs)
+            await server.fork(theirs, program.record_dir, is_detached=program.recovery_timeout_s is not None)
         except BaseException:
             ours.close()
             raise
@@ -161,37 +260,3 @@ def _ending(status: int) -> str:
     if os.WIFSIGNALED(status):
         return f"signal {signal.strsignal(os.WTERMSIG(status))}"
     return f"exit status {os.waitstatus_to_exitcode(status)}"
-
-
-def to_program(spec: ProcessSpec, *, has_terminal: bool) -> Program:
-    """The same in bytes; SupervisionError for what no program can be given."""
-    program = Program()
-    executable = "".join(spec.argv[:1]) if spec.executable is None else spec.executable
-    program.executable = _bytes("executable", executable)
-    program.argv = [_bytes(f"argument {index}", argument) for index, argument in enumerate(spec.argv)]
-    program.environment = _environment(spec.environment)
-    program.directory = _bytes("directory", spec.directory)
-    program.stdout = b"" if has_terminal else _bytes("stdout", spec.stdout)
-    program.stderr = b"" if has_terminal else _bytes("stderr", spec.stderr)
-    program.record_dir = _bytes("record_dir", spec.record_dir or "")
-    program.uid, program.gid, program.groups = spec.uid, spec.gid, list(spec.groups)
-    program.grace_s = spec.grace_s
-    return program
-
-
-def _environment(environment: Mapping[str, str]) -> list[bytes]:
-    for name in environment:
-        if not name or "=" in name:
-            raise SupervisionError(f"environment name {name!r}: must not be empty or contain '='")
-    return [_bytes(f"environment variable {name!r}", f"{name}={value}") for name, value in environment.items()]
-
-
-def _bytes(what: str, text: str) -> bytes:
-    """Texts may be secrets, so an error names only what it is."""
-    try:
-        data = os.fsencode(text)
-    except UnicodeEncodeError as error:
-        raise SupervisionError(f"{what}: cannot be encoded: {error.reason}") from error
-    if b"\0" in data:
-        raise SupervisionError(f"{what}: must not contain a NUL character")
-    return data

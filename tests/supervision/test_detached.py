@@ -1,0 +1,397 @@
+"""Programs that outlive their owner: a child process is the owner, and is killed."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tfmesos.supervision import (
+    LetGo,
+    OwnedElsewhere,
+    ProcessSpec,
+    Supervised,
+    SupervisionError,
+    Supervisors,
+    Termination,
+)
+
+if TYPE_CHECKING:
+    from tests.supervision.conftest import Tree, Voice
+
+BuildSpec = Callable[..., ProcessSpec]
+
+OWNER = """
+import asyncio, json, sys
+from tfmesos.supervision import ProcessSpec, Supervisors
+
+async def main():
+    supervisors = Supervisors()
+    children = []
+    for line in sys.stdin:
+        command, argument = line.split(" ", 1)
+        if command == "launch":
+            children.append(await supervisors.launch(ProcessSpec(**json.loads(argument))))
+        elif command == "release":
+            await children[-1].release()
+        elif command == "kill":
+            children[-1].kill(float(argument))
+        print(children[-1].pid, flush=True)
+
+asyncio.run(main())
+"""
+
+
+class Owner:
+    """Does as it is told, until it is killed."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.pid = process.pid
+
+    async def tell(self, command: str, argument: str = "") -> int:
+        """Returns the supervisor's pid."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{command} {argument}\n".encode())
+        async with asyncio.timeout(20):
+            return int(await self.process.stdout.readline())
+
+    async def launch(self, spec: ProcessSpec) -> int:
+        return await self.tell("launch", json.dumps(asdict(spec)))
+
+    async def run(self, spec: ProcessSpec) -> int:
+        await self.launch(spec)
+        return await self.tell("release")
+
+    async def die(self) -> None:
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.communicate()
+
+
+@pytest.fixture
+async def owner() -> AsyncIterator[Owner]:
+    pipe = asyncio.subprocess.PIPE
+    owner = Owner(await asyncio.create_subprocess_exec(sys.executable, "-c", OWNER, stdin=pipe, stdout=pipe))
+    yield owner
+    await owner.die()
+
+
+@pytest.fixture
+def build_detached(build_spec: BuildSpec, tmp_path: Path) -> BuildSpec:
+    def build(script: str, stdout: str | None = None) -> ProcessSpec:
+        records = tmp_path / "records"
+        records.mkdir()
+        spec = build_spec("sh", "-c", script, stdout=stdout)
+        return replace(spec, record_dir=str(records), detached=True, recovery_timeout_s=60.0)
+
+    return build
+
+
+async def adopt(supervisors: Supervisors, spec: ProcessSpec) -> Supervised:
+    child = await expect(supervisors, spec)
+    assert isinstance(child, Supervised)
+    return child
+
+
+async def expect(supervisors: Supervisors, spec: ProcessSpec) -> Supervised | Termination:
+    assert spec.record_dir is not None
+    async with asyncio.timeout(20):
+        return await supervisors.adopt(spec.record_dir)
+
+
+async def wait_until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def record_of(spec: ProcessSpec) -> dict[str, object]:
+    record: dict[str, object] = json.loads(Path(spec.record_dir or "", "record.json").read_text())
+    return record
+
+
+def change_record(spec: ProcessSpec, **changes: object) -> None:
+    Path(spec.record_dir or "", "record.json").write_text(json.dumps({**record_of(spec), **changes}))
+
+
+class TestAfterTheOwner:
+    """It was killed -9; another one adopts what it had."""
+
+    async def test_a_program_goes_on(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, voice: "Voice", tmp_path: Path
+    ) -> None:
+        # given a program whose owner was killed
+        spec = build_detached('echo $$; read line < "$0"; exit $line'.replace("$0", str(tmp_path / "fifo")), voice.path)
+        os.mkfifo(tmp_path / "fifo")
+        pid = await owner.run(spec)
+        (task_pid,) = await voice.lines(1)
+        await owner.die()
+        # when another owner adopts it
+        child = await adopt(supervisors, spec)
+        # then it has everything of it
+        assert (child.pid, child.is_released) == (pid, True)
+        await child.release()
+        assert str(child.task_pid) == task_pid
+        # and hears its end
+        (tmp_path / "fifo").write_text("7\n")
+        assert await child.wait() == Termination(wait_status=7 << 8, killed=False)
+        # which is told to whomever comes later, too
+        assert await expect(supervisors, spec) == Termination(wait_status=7 << 8, killed=False)
+
+    async def test_an_adopted_one_can_be_killed_whole(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, voice: "Voice", tree: "Tree"
+    ) -> None:
+        spec = build_detached("setsid sh -c 'trap \"\" TERM; echo; exec sleep 1000' & echo; sleep 1000", voice.path)
+        tree.add_below(await owner.run(spec))
+        await voice.lines(2)
+        await owner.die()
+        child = await adopt(supervisors, spec)
+        tree.add_below(child.pid)
+        child.kill(0.1)
+        assert await child.wait() == Termination(wait_status=15, killed=True)
+        assert tree.left() == []
+
+    async def test_what_ended_meanwhile_tells_its_true_status(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, tmp_path: Path
+    ) -> None:
+        spec = build_detached(f'read line < "{tmp_path}/fifo"; exit $line')
+        os.mkfifo(tmp_path / "fifo")
+        await owner.run(spec)
+        await owner.die()
+        (tmp_path / "fifo").write_text("7\n")
+        await wait_until(lambda: record_of(spec)["stage"] == "ended")
+        assert await expect(supervisors, spec) == Termination(wait_status=7 << 8, killed=False)
+
+    async def test_a_kill_under_way_is_completed_in_time(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, voice: "Voice", tree: "Tree"
+    ) -> None:
+        # given a program deaf to SIGTERM, and an owner that dies while it kills
+        spec = build_detached("trap '' TERM; echo ready; while :; do sleep 1000; done", voice.path)
+        tree.add_below(await owner.run(spec))
+        await voice.lines(1)
+        await owner.tell("kill", "0.5")
+        await owner.die()
+        # then it ends in time, adopted or not
+        child = await adopt(supervisors, spec)
+        async with asyncio.timeout(2):
+            assert await child.wait() == Termination(wait_status=9, killed=True)
+
+    async def test_a_gate_that_was_not_opened_stays_shut(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, tmp_path: Path
+    ) -> None:
+        spec = build_detached("echo started")
+        await owner.launch(spec)
+        await owner.die()
+        termination = await expect(supervisors, spec)
+        assert termination == Termination(wait_status=None, killed=False, message="the agent was lost")
+        assert not (tmp_path / "stdout").exists()
+
+    async def test_a_program_that_nobody_adopts_is_ended(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, voice: "Voice"
+    ) -> None:
+        spec = build_detached("sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & sleep 1000", voice.path)
+        await owner.run(replace(spec, recovery_timeout_s=0.2))
+        await voice.lines(1)
+        await owner.die()
+        await voice.wait_silent(5.0)
+        termination = await expect(supervisors, spec)
+        assert termination == Termination(wait_status=None, killed=False, message="nobody came back for it in time")
+
+    async def test_one_that_came_back_stops_the_clock(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors
+    ) -> None:
+        spec = build_detached("sleep 1.2; exit 3")
+        await owner.run(replace(spec, recovery_timeout_s=0.7))
+        await owner.die()
+        child = await adopt(supervisors, spec)
+        assert (await child.wait()).wait_status == 3 << 8
+
+    async def test_its_fork_server_and_supervisors_hold_nothing_of_its_output(
+        self, build_detached: BuildSpec, supervisors: Supervisors
+    ) -> None:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", OWNER, stdin=pipe, stdout=pipe, stderr=pipe
+        )
+        spec = build_detached("exec sleep 1000")
+        owner = Owner(process)
+        await owner.run(spec)
+        async with asyncio.timeout(10):
+            await owner.die()  # which reads until the end of stderr
+        child = await adopt(supervisors, spec)
+        child.kill(1.0)
+        await child.wait()
+
+
+class TestOwnership:
+    """One owner at a time."""
+
+    async def test_a_second_owner_is_refused(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors
+    ) -> None:
+        spec = build_detached("exec sleep 1000")
+        pid = await owner.run(spec)
+        with pytest.raises(OwnedElsewhere, match=f"pid {pid}"):
+            await expect(supervisors, spec)
+        await owner.die()
+        # of several who come at once, one gets it
+        results = await asyncio.gather(*(expect(supervisors, spec) for _ in range(4)), return_exceptions=True)
+        assert sorted(type(result).__name__ for result in results) == ["OwnedElsewhere"] * 3 + ["Supervised"]
+        await supervisors.close(end_detached=True)
+
+    async def test_closing_lets_go_of_what_has_started(
+        self, build_detached: BuildSpec, supervisors: Supervisors, voice: "Voice", tree: "Tree"
+    ) -> None:
+        # given a detached program, one that waits at its gate, and a usual one
+        first = Supervisors()
+        spec = build_detached("echo ready; exec sleep 1000", voice.path)
+        child = await first.launch(spec)
+        await child.release()
+        await voice.lines(1)
+        tree.add_below(child.pid)
+        (Path(spec.record_dir or "") / "gated").mkdir()
+        gated = await first.launch(replace(spec, record_dir=f"{spec.record_dir}/gated"))
+        usual = await first.launch(replace(spec, detached=False, record_dir=None))
+        await usual.release()
+        # when the owner closes
+        async with asyncio.timeout(10):
+            await first.close()
+        # then the first one goes on
+        assert (await gated.wait()).killed
+        assert (await usual.wait()).killed
+        with pytest.raises(LetGo):
+            await child.wait()
+        assert len(tree.left()) == 1
+        # and can be adopted
+        second = await adopt(supervisors, spec)
+        assert second.task_pid == child.task_pid
+        # and closing can end it, too
+        await supervisors.close(end_detached=True)
+        assert (await second.wait()).killed
+        assert tree.left() == []
+
+    async def test_without_a_record_dir_nothing_is_detached(
+        self, build_spec: BuildSpec, supervisors: Supervisors
+    ) -> None:
+        with pytest.raises(SupervisionError, match="record_dir"):
+            await supervisors.launch(replace(build_spec("true"), detached=True))
+
+
+class TestLosses:
+    """Of supervisors and fork servers, with an owner or without."""
+
+    SCRIPT = "(setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' &); trap '' TERM; echo $$; sleep 1000; exit 1"
+
+    @pytest.mark.parametrize("lost", [["pid"], ["server_pid"], ["pid", "server_pid"], ["server_pid", "pid"]])
+    @pytest.mark.parametrize("when", ["before", "after"])
+    async def test_nothing_is_left_and_the_status_is_unknown(
+        self,
+        owner: Owner,
+        build_detached: BuildSpec,
+        supervisors: Supervisors,
+        voice: "Voice",
+        tree: "Tree",
+        lost: list[str],
+        when: str,
+    ) -> None:
+        # given a tree whose owner was killed
+        script = self.SCRIPT if len(lost) == 1 else self.SCRIPT.replace("(setsid", "(")
+        spec = build_detached(script, voice.path)
+        await owner.run(spec)
+        await voice.lines(2)
+        record = record_of(spec)
+        tree.add_below(owner.pid)
+        await owner.die()
+        child: Supervised | Termination | None = await adopt(supervisors, spec) if when == "after" else None
+        # when others are lost, before or after it is adopted
+        for name in lost:
+            os.kill(int(str(record[name])), signal.SIGKILL)
+        # then its end is told when nothing is left
+        child = child or await expect(supervisors, spec)
+        termination = await child.wait() if isinstance(child, Supervised) else child
+        assert (termination.wait_status, termination.killed) == (None, False)
+        assert ("the fork server was lost" if lost == ["server_pid"] else "its supervisor") in str(termination.message)
+        assert tree.wait_gone(0.5) == []
+        assert os.listdir(spec.record_dir) == ["record.json"]
+
+    async def test_of_both_with_the_first_owner(
+        self, build_detached: BuildSpec, supervisors: Supervisors, voice: "Voice", tree: "Tree"
+    ) -> None:
+        spec = build_detached("sleep 1000 & echo ready; sleep 1000", voice.path)
+        child = await supervisors.launch(spec)
+        await child.release()
+        await voice.lines(1)
+        tree.add_below(child.pid)
+        for pid in (int(str(record_of(spec)["server_pid"])), child.pid):
+            os.kill(pid, signal.SIGKILL)
+        async with asyncio.timeout(5):
+            assert (await child.wait()).wait_status is None
+        assert tree.wait_gone(0.5) == []
+
+    async def test_a_supervisor_that_is_stopped_is_told(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        spec = build_detached("exec sleep 1000")
+        pid = await owner.run(spec)
+        await owner.die()
+        os.kill(pid, signal.SIGSTOP)
+        monkeypatch.setattr("tfmesos.supervision.supervisors._ANSWER_S", 0.1)
+        with pytest.raises(SupervisionError, match=f"pid {pid}\\) does not answer"):
+            await expect(supervisors, spec)
+        os.kill(pid, signal.SIGCONT)
+        child = await adopt(supervisors, spec)
+        child.kill(1.0)
+        await child.wait()
+
+
+class TestRecords:
+    """Adoption where there is nobody."""
+
+    async def test_there_never_was_one(self, supervisors: Supervisors, tmp_path: Path) -> None:
+        termination = await supervisors.adopt(str(tmp_path))
+        message = f"there is no record in {str(tmp_path)!r}: it was never started"
+        assert termination == Termination(wait_status=None, killed=False, message=message)
+
+    async def test_the_machine_was_started_again(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors
+    ) -> None:
+        # given the record of a running program, by another boot: its pid may be anyone's
+        spec = build_detached("exec sleep 1000")
+        await owner.run(spec)
+        boot_id = record_of(spec)["boot_id"]
+        change_record(spec, boot_id="another")
+        # then it is not asked for
+        termination = await expect(supervisors, spec)
+        assert termination == Termination(wait_status=None, killed=False, message="the machine was started again")
+        change_record(spec, boot_id=boot_id)
+        await owner.die()
+        child = await adopt(supervisors, spec)
+        child.kill(1.0)
+        await child.wait()
+
+    async def test_its_pid_is_another_process(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors
+    ) -> None:
+        # given a record whose pids are those of this process, but not its start time
+        spec = build_detached("exit 3")
+        await owner.run(spec)
+        await wait_until(lambda: record_of(spec)["stage"] == "ended")
+        change_record(spec, stage="running", pid=os.getpid(), server_pid=os.getpid(), task_pid=os.getpid())
+        os.mknod(f"{spec.record_dir}/control.sock")
+        # then nobody is asked, nor killed
+        termination = await expect(supervisors, spec)
+        assert isinstance(termination, Termination)
+        assert termination.wait_status is None
+
+    async def test_a_record_of_another_format_is_named(self, supervisors: Supervisors, tmp_path: Path) -> None:
+        (tmp_path / "record.json").write_text('{"format": 99}')
+        with pytest.raises(SupervisionError, match="not a record of format 1"):
+            await supervisors.adopt(str(tmp_path))
