@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -14,8 +12,6 @@ from tests.agent.in_test_master import FixedDetector, InTestMaster, in_test_mast
 from tfmesos.agent import Agent, AgentFlags
 from tfmesos.transport import HttpConnection
 from tfmesos.wire import internal_pb2
-
-T = TypeVar("T")
 
 
 @pytest.fixture
@@ -37,14 +33,6 @@ def flags(tmp_path: Path) -> AgentFlags:
         switch_user=False,
         registration_backoff_factor=0.0,
     )
-
-
-async def eventually(check: Callable[[], T]) -> T:
-    """The first true answer of a check."""
-    async with asyncio.timeout(30):
-        while not (answer := check()):  # noqa: ASYNC110  # what is checked lies outside this process
-            await asyncio.sleep(0.005)
-        return answer
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.conftest import eventually, running_agent
+from tests.agent.conftest import running_agent
 from tests.agent.in_test_master import (
     AGENT_ID,
     FRAMEWORK_ID,
@@ -23,6 +23,7 @@ from tests.agent.in_test_master import (
     framework,
     in_test_master,
 )
+from tests.agent.waiting import eventually
 from tfmesos.agent import Agent, AgentFlags, AgentStopped, BadAgentFlags, WorkDirInUse
 from tfmesos.transport import BindError, TcpAddress, UnixAddress
 from tfmesos.wire import internal_pb2, mesos_pb2

@@ -12,8 +12,8 @@ from typing import IO
 
 import pytest
 
-from tests.agent.conftest import eventually
 from tests.agent.in_test_master import InTestMaster, command_task
+from tests.agent.waiting import eventually
 from tfmesos.cli.mesos_agent import main
 from tfmesos.wire import internal_pb2, mesos_pb2
 

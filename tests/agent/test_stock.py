@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.agent.conftest import eventually
 from tests.agent.test_program import program
+from tests.agent.waiting import eventually
 from tests.conftest import StartStockMaster, StockMaster
 from tfmesos.agent import Agent, AgentFlags
 from tfmesos.client import SchedulerClient

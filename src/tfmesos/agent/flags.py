@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tfmesos.flags import FlagError, flag, format_duration, parse_duration
+from tfmesos.flags import FlagError, flag, format_bytes, format_duration, parse_bytes, parse_duration
 
 DEFAULT_PORT = 5051
 _MAX_PORT = 65535
@@ -26,6 +26,16 @@ def _parse_count(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise FlagError(f"Failed to convert '{text}' to number: a whole number from 0 is wanted")
     return int(text)
+
+
+def _parse_share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise FlagError(f"{text!r}: a number from 0 to 1 is wanted")
+    return share
 
 
 def _parse_port(text: str) -> int:
@@ -52,6 +62,10 @@ class AgentFlags:
 
     master: str = flag(help="where the master is: host:port, http://host:port or unix:///path")
     work_dir: str = flag(help="folder of the sandboxes and of what the agent remembers; made if it does not exist")
+    runtime_dir: str | None = flag(
+        default=None,
+        help="folder of what this agent needs to find its containers again; without it the folder run in work_dir",
+    )
     ip: str | None = flag(
         default=None, help="address to listen on; without it the address of this machine that routes to the master"
     )
@@ -85,6 +99,70 @@ class AgentFlags:
         parse=parse_duration,
         show=format_duration,
         help="how long tasks may take to end when their framework is shut down",
+    )
+    recover: str = flag(
+        default="reconnect",
+        parse=_one_of("reconnect", "cleanup"),
+        help="what to do with the tasks of the agent before: reconnect (go on with them) or cleanup (end them, exit)",
+    )
+    strict: bool = flag(
+        default=True, help="whether damage in what the agent before kept is an error; if not, what is intact is used"
+    )
+    reconfiguration_policy: str = flag(
+        default="equal",
+        parse=_one_of("equal", "additive"),
+        help="what may differ from the agent before for its id to be kept: equal (nothing) or additive (more resources "
+        "and attributes)",
+    )
+    recovery_timeout: float = flag(
+        default=900.0,
+        parse=parse_duration,
+        show=format_duration,
+        help="how long tasks of checkpointing frameworks wait for an agent to come back before they end",
+    )
+    frameworks_home: str | None = flag(default=None, help="folder that relative URIs of tasks are looked for in")
+    fetcher_cache_dir: str = flag(
+        default="/tmp/mesos/fetch", help="folder of downloads that tasks share; each agent has one of its own in it"
+    )
+    fetcher_cache_size: int = flag(
+        default=2 * 1024**3, parse=parse_bytes, show=format_bytes, help="how much the downloads that tasks share may be"
+    )
+    fetcher_stall_timeout: float = flag(
+        default=60.0,
+        parse=parse_duration,
+        show=format_duration,
+        help="a download fails if nothing comes for this long",
+    )
+    gc_delay: float = flag(
+        default=7 * 86400.0,
+        parse=parse_duration,
+        show=format_duration,
+        help="how long sandboxes are kept after their end; less when the disk fills",
+    )
+    gc_disk_headroom: float = flag(
+        default=0.1, parse=_parse_share, help="share of the disk to keep free by removing old sandboxes earlier"
+    )
+    disk_watch_interval: float = flag(
+        default=60.0, parse=parse_duration, show=format_duration, help="how often the disk's usage is looked at"
+    )
+    gc_non_executor_container_sandboxes: bool = flag(
+        default=False,
+        help="whether sandboxes of nested and standalone containers are removed gc_delay after their end, too",
+    )
+    container_log_max_size: int | None = flag(
+        default=None,
+        parse=parse_bytes,
+        show=format_bytes,
+        help="stdout and stderr of a container are put aside as stdout.1 … when they reach this; without it never",
+    )
+    container_log_max_files: int = flag(
+        default=4, parse=_parse_count, help="how many put aside files of a container's stdout (and stderr) are kept"
+    )
+    http_heartbeat_interval: float = flag(
+        default=30.0,
+        parse=parse_duration,
+        show=format_duration,
+        help="how often those who are attached to a container hear that the connection lives",
     )
     registration_backoff_factor: float = flag(
         default=1.0,

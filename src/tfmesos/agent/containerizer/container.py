@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable
 
 from tfmesos.agent.containerizer.config import ContainerConfig
 from tfmesos.agent.containerizer.identifiers import ContainerId
-from tfmesos.agent.containerizer.statistics import tree_statistics
-from tfmesos.supervision import Supervised, Termination
+from tfmesos.agent.containerizer.specification import console
+from tfmesos.supervision import ConsoleStream, LetGo, Supervised, SupervisionError, Termination
 from tfmesos.wire import mesos_pb2
 
+_MIB = 1024 * 1024
 EndChildren = Callable[[ContainerId], Awaitable[None] | None]
 """Ends what is nested in a container; what it returns is to be awaited until nothing of that is left."""
 
@@ -23,7 +23,7 @@ class Container:
     def __init__(
         self, config: ContainerConfig, process: Supervised | Termination, *, host: str, end_children: EndChildren
     ) -> None:
-        """A process that is a Termination already is one that ended while no agent ran."""
+        """A process that is a Termination is one that ended while no agent ran."""
         self.config = config
         self._process = process if isinstance(process, Supervised) else None
         self._host = host
@@ -50,6 +50,16 @@ class Container:
     def main_pid(self) -> int | None:
         """Of the program; None while it waits at its gate and if it could not be executed."""
         return self._process.task_pid if self._process is not None else None
+
+    @property
+    def has_record(self) -> bool:
+        """Whether there is something of it in the runtime directory."""
+        return self._process is None or self._process.record_dir is not None
+
+    @property
+    def has_console(self) -> bool:
+        """Whether it can be attached to."""
+        return console(self.config) is not None
 
     @property
     def is_ending(self) -> bool:
@@ -84,7 +94,13 @@ class Container:
         """Send a signal to the program alone. Raises ProcessLookupError if it does not run (any more, or yet)."""
         if self._process is None or self._process.termination is not None or self._process.task_pid is None:
             raise ProcessLookupError
-        os.kill(self._process.task_pid, number)
+        self._process.signal(number)
+
+    async def attach(self, *, output: bool = True, input: bool = False) -> ConsoleStream:
+        """Its stdin and output, also before `open_gate`. Raises ConsoleBusy, SupervisionError."""
+        if self._process is None:
+            raise SupervisionError("the container has ended")
+        return await self._process.console(output=output, input=input)
 
     async def wait(self) -> Termination:
         """How it ended; when this returns nothing of the container is left, nor of those nested in it."""
@@ -98,8 +114,19 @@ class Container:
         return status
 
     def statistics(self) -> mesos_pb2.ResourceStatistics:
-        """What its processes use now, beside what they asked for."""
-        return tree_statistics(self.pid, self.config.resources)
+        """What its processes use now, beside what they asked for (zeros after the end)."""
+        found = mesos_pb2.ResourceStatistics(timestamp=time.time())
+        for resource in self.config.resources:
+            if resource.name == "cpus":
+                found.cpus_soft_limit += resource.scalar.value
+            elif resource.name == "mem":
+                found.mem_soft_limit_bytes += int(resource.scalar.value * _MIB)
+        if self._process is not None:
+            used = self._process.statistics()
+            found.processes, found.threads = used.processes, used.threads
+            found.cpus_user_time_secs, found.cpus_system_time_secs = used.user_s, used.system_s
+            found.mem_rss_bytes = used.rss_bytes
+        return found
 
     async def _kill(self) -> None:
         await self._without_children()
@@ -107,7 +134,10 @@ class Container:
             self._process.kill(max(self._grace_until - time.monotonic(), 0.0))
 
     async def _watch(self, process: Supervised | Termination) -> Termination:
-        termination = process if isinstance(process, Termination) else await process.wait()
+        try:
+            termination = process if isinstance(process, Termination) else await process.wait()
+        except LetGo:  # it goes on without this agent
+            raise asyncio.CancelledError from None
         await self._without_children()
         return termination
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
 from tfmesos.agent.containerizer.container import Container
 from tfmesos.agent.containerizer.errors import LaunchFailed
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.containerizer.refusals import config_fault
+from tfmesos.agent.containerizer.runtime_dir import RuntimeDir
+from tfmesos.agent.containerizer.specification import console, container_environment, process_spec
 from tfmesos.agent.containerizer.tree import ContainerTree
 from tfmesos.agent.containerizer.users import Identity, identity_of
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.sandboxes import Owner, make_nested_sandbox, make_sandbox
-from tfmesos.supervision import ProcessSpec, SupervisionError, Supervisors
+from tfmesos.supervision import Supervised, SupervisionError, Supervisors, Termination
 
-DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_log = logging.getLogger(__name__)
 
 
 class Containerizer:
@@ -30,10 +34,33 @@ class Containerizer:
         self._supervisors = supervisors
         self._host = host
         self._tree = ContainerTree()
+        self._runtime_dir = RuntimeDir(Path(flags.runtime_dir or f"{flags.work_dir}/run").absolute())
+        self._orphans: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Get ready."""
+        """Get ready. Raises BadAgentFlags if the runtime directory cannot be had."""
+        self._runtime_dir.lock()
         await self._supervisors.start()
+
+    async def recover(self, known: Iterable[ContainerId]) -> Mapping[ContainerId, Container]:
+        """What is left of the known containers of an agent that ran before, running or ended, and of what is in them.
+
+        To be called before the first launch. A known one that is missing was never started, or the machine was started
+        again since. Standalone ones are found, too; all others are ended in the background.
+        """
+        wanted = set(known)
+        configs = dict(self._runtime_dir.load())
+        processes = await asyncio.gather(*map(self._adopt, configs))
+        for config, process in zip(configs.values(), processes, strict=True):
+            self._add(config, process)
+        kept: dict[ContainerId, Container] = {}
+        for container in self._tree:
+            root = configs[container.id.root]
+            if root.id in wanted or (root.kind is ContainerKind.STANDALONE and root.checkpoint):
+                kept[container.id] = container
+            elif container.id == root.id:
+                self._end_orphan(container)
+        return kept
 
     async def launch(self, config: ContainerConfig) -> Container:
         """Make the sandbox, fetch, and fork the container's first process, which waits at a gate.
@@ -77,32 +104,54 @@ class Containerizer:
 
     def forget(self, container_id: ContainerId) -> None:
         """How a container ended needs to be known no longer, not even after a restart. Idempotent."""
-        self._tree.remove(container_id)
+        for container in self._tree.remove(container_id):
+            if container.has_record:
+                self._runtime_dir.remove(container.id)
 
-    async def close(self) -> None:
-        """End all containers and wait until nothing of them is left. Idempotent."""
+    async def close(self, *, end_detached: bool = False) -> None:
+        """End all containers that do not outlive the agent (with `end_detached` those, too); then nothing is left.
+
+        Idempotent.
+        """
         launches = self._tree.launches()
         for launch in launches:
             launch.cancel()
         await asyncio.gather(*launches, return_exceptions=True)
-        await self._supervisors.close()
+        await self._supervisors.close(end_detached=end_detached)
+        self._runtime_dir.unlock()
 
     async def _launch(self, config: ContainerConfig) -> Container:
         parent = self._parent_of(config)
-        config = replace(config, user=config.user or (parent.config.user if parent is not None else ""))
+        if parent is not None:
+            config = _inherited(config, parent.config)
         fault = config_fault(config)
         if fault:
             raise LaunchFailed(fault)
         identity = self._identity(config.user)
         _make_sandbox(config, parent, identity)
-        spec = self._spec(config, parent, identity)
+        has_record = config.checkpoint or console(config) is not None
+        try:
+            return await self._fork(config, identity, self._runtime_dir.add(config) if has_record else None)
+        except BaseException:
+            if has_record:
+                self._runtime_dir.remove(config.id)
+            raise
+
+    async def _fork(self, config: ContainerConfig, identity: Identity | None, record_dir: str | None) -> Container:
+        parent = self._parent_of(config)
+        spec = process_spec(
+            config,
+            self._flags,
+            identity,
+            environment=self._environment(config),
+            directory=parent.directory if config.is_debug and parent is not None else config.directory,
+            record_dir=record_dir,
+        )
         try:
             process = await self._supervisors.launch(spec)
         except (SupervisionError, UnicodeError) as error:
             raise LaunchFailed(str(error)) from error
-        container = Container(config, process, host=self._host, end_children=self._tree.end_children)
-        self._tree.add(container)
-        return container
+        return self._add(config, process)
 
     def _parent_of(self, config: ContainerConfig) -> Container | None:
         if config.id.parent is None:
@@ -121,32 +170,45 @@ class Containerizer:
             raise LaunchFailed("neither the task nor its framework names a user, and none is root by accident")
         return identity_of(user) if user else None
 
-    def _spec(self, config: ContainerConfig, parent: Container | None, identity: Identity | None) -> ProcessSpec:
-        command = config.command
-        executable, argv = ("sh", ("sh", "-c", command.value)) if command.shell else (command.value, command.arguments)
-        return ProcessSpec(
-            id=str(config.id),
-            executable=executable,
-            argv=tuple(argv),
-            environment=self._environment(config),
-            directory=parent.directory if config.is_debug and parent is not None else config.directory,
-            stdout=f"{config.directory}/stdout",
-            stderr=f"{config.directory}/stderr",
-            uid=identity.uid if identity else None,
-            gid=identity.gid if identity else None,
-            groups=identity.groups if identity else (),
-        )
-
     def _environment(self, config: ContainerConfig) -> Mapping[str, str]:
-        """All variables of a container; a DEBUG one begins with those of the container it looks into (Mesos 1.11)."""
         parent = self._tree.find(config.id.parent) if config.is_debug and config.id.parent is not None else None
-        environment = dict(self._environment(parent.config)) if parent is not None else {}
-        environment.update(config.environment)
-        if parent is None:
-            environment["MESOS_SANDBOX"] = config.directory
-        environment.update((variable.name, variable.value) for variable in config.command.environment.variables)
-        environment.setdefault("PATH", DEFAULT_PATH)
-        return environment
+        return container_environment(config, None if parent is None else self._environment(parent.config))
+
+    def _add(self, config: ContainerConfig, process: Supervised | Termination) -> Container:
+        container = Container(config, process, host=self._host, end_children=self._tree.end_children)
+        self._tree.add(container)
+        return container
+
+    async def _adopt(self, container_id: ContainerId) -> Supervised | Termination:
+        try:
+            return await self._supervisors.adopt(str(self._runtime_dir.path_of(container_id)))
+        except SupervisionError as error:
+            _log.warning("container %s cannot be recovered: %s", container_id, error)
+            return Termination(wait_status=None, killed=False, message=str(error))
+
+    def _end_orphan(self, container: Container) -> None:
+        async def end() -> None:
+            container.kill(0.0)
+            await container.wait()
+            self.forget(container.id)
+
+        _log.info("container %s belongs to nothing that this agent knows: it is ended", container.id)
+        ending = asyncio.get_running_loop().create_task(end(), name=f"end of orphan {container.id}")
+        self._orphans.add(ending)
+        ending.add_done_callback(self._orphans.discard)
+
+
+def _inherited(config: ContainerConfig, parent: ContainerConfig) -> ContainerConfig:
+    """What a nested container has of its parent: unless it says so itself, the user; and whether it outlives the agent.
+
+    A DEBUG one lives as long as whoever looks through it.
+    """
+    return replace(
+        config,
+        user=config.user or parent.user,
+        directory=f"{parent.directory}/containers/{config.id.value}",
+        checkpoint=parent.checkpoint and not config.is_debug,
+    )
 
 
 def _make_sandbox(config: ContainerConfig, parent: Container | None, identity: Identity | None) -> None:

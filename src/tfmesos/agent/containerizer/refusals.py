@@ -48,7 +48,7 @@ def _container_fault(container: mesos_pb2.ContainerInfo) -> str | None:
         return "Docker containers are not supported by this agent yet"
     if container.HasField("mesos") and container.mesos.HasField("image"):
         return "container images are not supported by this agent yet"
-    for name in ("hostname", "linux_info", "rlimit_info", "tty_info"):
+    for name in ("hostname", "linux_info", "rlimit_info"):
         if container.HasField(name):
             return f"{name} of containers is not supported by this agent yet"
     if any(network.name or network.port_mappings for network in container.network_infos):

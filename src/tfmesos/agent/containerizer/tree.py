@@ -48,12 +48,14 @@ class ContainerTree:
         if container.id.parent is not None:
             self._nested.setdefault(container.id.parent, set()).add(container.id)
 
-    def remove(self, container_id: ContainerId) -> None:
-        """Forget a container that has ended, with all that was nested in it. Idempotent."""
-        for child in list(self._nested.get(container_id, ())):
-            self.remove(child)
-        if self._containers.pop(container_id, None) is not None:
+    def remove(self, container_id: ContainerId) -> list[Container]:
+        """Forget a container that has ended, with all that was nested in it: these, the innermost first."""
+        removed = [found for child in list(self._nested.get(container_id, ())) for found in self.remove(child)]
+        container = self._containers.pop(container_id, None)
+        if container is not None:
+            removed.append(container)
             self._unlink(container_id)
+        return removed
 
     def abort(self, container_id: ContainerId) -> bool:
         """Cancel a launch that is under way; False if there is none."""

@@ -1,0 +1,172 @@
+"""What is kept of containers that may outlive the agent; of ours, with a format number.
+
+<runtime_dir>/                            must survive a restart of the agent, but need not survive one of the machine
+  agent.lock                              held by the running agent
+  containers/<container id>/              mode 0700: a container's environment may hold secrets
+    config                                its ContainerConfig, written before anything runs
+    record.json, control.sock             supervision's
+    containers/<nested container id>/     the same again
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from google.protobuf.message import DecodeError, Message
+
+from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
+from tfmesos.agent.containerizer.identifiers import ContainerId
+from tfmesos.agent.errors import BadAgentFlags
+from tfmesos.wire import mesos_pb2
+
+FORMAT = 1
+_MODE = 0o700
+_log = logging.getLogger(__name__)
+
+
+class RuntimeDir:
+    """The directories of the containers of one agent."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is absolute."""
+        self._path = path
+        self._lock: int | None = None
+
+    def lock(self) -> None:
+        """Hold it until `unlock`. Raises BadAgentFlags: two agents would end each other's containers."""
+        try:
+            (self._path / "containers").mkdir(mode=_MODE, parents=True, exist_ok=True)
+            lock = os.open(self._path / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise BadAgentFlags(f"--runtime_dir: cannot use {self._path}: {error.strerror}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise BadAgentFlags(f"--runtime_dir: another agent uses {self._path}; give this one its own") from None
+        self._lock = lock
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def path_of(self, container_id: ContainerId) -> Path:
+        """The directory of a container."""
+        path = self._path
+        for item in reversed(list(container_id.lineage())):
+            path = path / "containers" / item.value
+        return path
+
+    def add(self, config: ContainerConfig) -> str:
+        """Make a container's directory; of one that outlives the agent the configuration is kept. Raises OSError."""
+        path = self.path_of(config.id)
+        os.makedirs(path, _MODE)
+        if config.checkpoint:
+            fresh = path / "config.new"
+            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600), "w") as file:
+                json.dump(_to_json(config), file)
+            os.replace(fresh, path / "config")
+        return str(path)
+
+    def remove(self, container_id: ContainerId) -> None:
+        """Forget a container and all that was nested in it. Idempotent."""
+        path = self.path_of(container_id)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+    def load(self) -> Iterator[tuple[ContainerId, ContainerConfig]]:
+        """All containers that are known here, parents first."""
+        yield from self._load(None)
+
+    def _load(self, parent: ContainerId | None) -> Iterator[tuple[ContainerId, ContainerConfig]]:
+        base = self._path if parent is None else self.path_of(parent)
+        with contextlib.suppress(FileNotFoundError):
+            for name in sorted(os.listdir(base / "containers")):
+                container_id = ContainerId(name, parent)
+                yield container_id, self._read(container_id) or _unknown(container_id)
+                yield from self._load(container_id)
+
+    def _read(self, container_id: ContainerId) -> ContainerConfig | None:
+        path = self.path_of(container_id) / "config"
+        try:
+            return _from_json(container_id, json.loads(path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, DecodeError) as error:
+            _log.warning("container %s: %s cannot be read: %s", container_id, path, error)
+            return None
+
+
+def _unknown(container_id: ContainerId) -> ContainerConfig:
+    """Of a container that was not to outlive the agent, and of one whose configuration cannot be read."""
+    return ContainerConfig(
+        id=container_id, kind=ContainerKind.STANDALONE, command=mesos_pb2.CommandInfo(), directory="", checkpoint=False
+    )
+
+
+def _to_json(config: ContainerConfig) -> dict[str, object]:
+    return {
+        "format": FORMAT,
+        "kind": config.kind.name,
+        "command": _text(config.command),
+        "directory": config.directory,
+        "user": config.user,
+        "container": None if config.container is None else _text(config.container),
+        "resources": [_text(resource) for resource in config.resources],
+        "environment": dict(config.environment),
+        "is_debug": config.is_debug,
+    }
+
+
+def _from_json(container_id: ContainerId, found: dict[str, object]) -> ContainerConfig:
+    if found["format"] != FORMAT:
+        raise ValueError(f"its format is {found['format']}, this agent reads {FORMAT}")
+    return ContainerConfig(
+        id=container_id,
+        kind=ContainerKind[_str(found["kind"])],
+        command=mesos_pb2.CommandInfo.FromString(_bytes(found["command"])),
+        directory=_str(found["directory"]),
+        user=_str(found["user"]),
+        container=None
+        if found["container"] is None
+        else mesos_pb2.ContainerInfo.FromString(_bytes(found["container"])),
+        resources=tuple(mesos_pb2.Resource.FromString(_bytes(item)) for item in _list(found["resources"])),
+        environment={_str(name): _str(value) for name, value in _dict(found["environment"]).items()},
+        is_debug=bool(found["is_debug"]),
+        checkpoint=True,
+    )
+
+
+def _text(message: Message) -> str:
+    return base64.b64encode(message.SerializePartialToString()).decode()
+
+
+def _bytes(value: object) -> bytes:
+    return base64.b64decode(_str(value))
+
+
+def _str(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a text is missing: {value!r}")
+    return value
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise TypeError(f"a list is missing: {value!r}")
+    return value
+
+
+def _dict(value: object) -> dict[object, object]:
+    if not isinstance(value, dict):
+        raise TypeError(f"an object is missing: {value!r}")
+    return value

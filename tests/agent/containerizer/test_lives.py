@@ -1,0 +1,162 @@
+"""Containers from their launch to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.agent.containerizer.conftest import Configure, output
+from tests.agent.waiting import eventually
+from tfmesos.agent import AgentFlags, BadAgentFlags
+from tfmesos.agent.containerizer import Container, ContainerId, Containerizer, LaunchFailed
+from tfmesos.supervision import Supervisors
+
+
+async def _run(containerizer: Containerizer, configure: Configure, line: str, **changes: object) -> Container:
+    container = await containerizer.launch(configure(line, **changes))
+    await container.open_gate()
+    return container
+
+
+async def test_a_program_runs_in_its_sandbox_and_its_end_is_told(
+    containerizer: Containerizer, configure: Configure, tmp_path: Path
+) -> None:
+    container = await _run(containerizer, configure, "pwd; echo $MESOS_SANDBOX; exit 3")
+
+    termination = await container.wait()
+
+    assert termination.wait_status is not None
+    assert os.waitstatus_to_exitcode(termination.wait_status) == 3
+    sandbox = str(tmp_path / "runs" / "c")
+    assert output(container) == f"{sandbox}\n{sandbox}\n"
+    assert os.readlink(tmp_path / "runs" / "latest") == "c"
+    assert container.termination == termination
+
+
+async def test_what_is_nested_is_ended_first_when_its_parent_is_killed(
+    containerizer: Containerizer, configure: Configure
+) -> None:
+    ends = "trap 'date +%s%N > end; exit' TERM; echo up; while :; do sleep 0.01; done"
+    parent = await _run(containerizer, configure, ends)
+    child = await _run(containerizer, configure, "echo up; sleep 60", name="n", parent=parent.id)
+    grandchild = await _run(containerizer, configure, "sleep 60", name="g", parent=child.id)
+    await eventually(lambda: output(parent))
+
+    parent.kill(30)
+    await parent.wait()
+
+    assert child.termination is not None
+    assert grandchild.termination is not None
+    assert int(output(parent, "end")) > 0
+
+
+async def test_what_is_nested_ends_with_its_parent(containerizer: Containerizer, configure: Configure) -> None:
+    parent = await _run(containerizer, configure, "read line < fifo || sleep 0.1")
+    child = await _run(containerizer, configure, "sleep 60", name="n", parent=parent.id)
+
+    await parent.wait()
+
+    assert child.termination is not None
+    assert containerizer.children(parent.id) == [child]
+
+
+async def test_ends_are_known_until_they_are_forgotten(containerizer: Containerizer, configure: Configure) -> None:
+    parent = await _run(containerizer, configure, "sleep 60")
+    child = await _run(containerizer, configure, "true", name="n", parent=parent.id)
+    await child.wait()
+    assert containerizer.find(child.id) is child
+
+    parent.kill(0)
+    await parent.wait()
+    containerizer.forget(parent.id)
+
+    assert list(containerizer.containers()) == []
+
+
+async def test_a_signal_reaches_the_program_alone(containerizer: Containerizer, configure: Configure) -> None:
+    line = "trap 'echo got' USR1; (trap 'echo child' USR1; echo up; sleep 60) & while :; do sleep 0.01; done"
+    container = await _run(containerizer, configure, line)
+    await eventually(lambda: "up" in output(container))
+
+    container.signal(signal.SIGUSR1)
+
+    await eventually(lambda: "got" in output(container))
+    assert "child" not in output(container)
+    container.kill(0)
+    await container.wait()
+    with pytest.raises(ProcessLookupError):
+        container.signal(signal.SIGTERM)
+
+
+async def test_a_debug_container_begins_with_the_environment_and_the_directory_of_what_it_looks_into(
+    containerizer: Containerizer, configure: Configure
+) -> None:
+    parent = await _run(containerizer, configure, "sleep 60", environment={"SECRET": "s", "B": "1"})
+    plain = await _run(containerizer, configure, "echo ${SECRET-none}", name="p", parent=parent.id)
+    debug = await _run(
+        containerizer,
+        configure,
+        "echo $SECRET $B; pwd",
+        name="d",
+        parent=parent.id,
+        is_debug=True,
+        environment={"B": "2"},
+    )
+    await plain.wait()
+    await debug.wait()
+
+    assert output(plain) == "none\n"
+    assert output(debug) == f"s 2\n{parent.directory}\n"
+
+
+@pytest.mark.parametrize("where", ["missing", "ended"])
+async def test_a_parent_must_be_there(containerizer: Containerizer, configure: Configure, where: str) -> None:
+    parent = ContainerId("c")
+    if where == "ended":
+        await (await _run(containerizer, configure, "true")).wait()
+
+    with pytest.raises(LaunchFailed, match="does not exist" if where == "missing" else "DESTROYING"):
+        await containerizer.launch(configure("true", name="n", parent=parent))
+
+
+async def test_no_link_in_a_sandbox_leads_a_nested_one_elsewhere(
+    containerizer: Containerizer, configure: Configure, tmp_path: Path
+) -> None:
+    parent = await _run(containerizer, configure, "sleep 60")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    os.symlink(elsewhere, f"{parent.directory}/containers")
+
+    with pytest.raises(LaunchFailed, match="cannot make the sandbox"):
+        await containerizer.launch(configure("true", name="n", parent=parent.id))
+
+    assert list(elsewhere.iterdir()) == []
+
+
+async def test_a_command_that_does_not_outlive_the_agent_leaves_nothing_beside_its_sandbox(
+    containerizer: Containerizer, configure: Configure, tmp_path: Path
+) -> None:
+    await _run(containerizer, configure, "sleep 60")
+
+    assert list((tmp_path / "run" / "containers").iterdir()) == []
+
+
+async def test_a_cancelled_launch_leaves_nothing(containerizer: Containerizer, configure: Configure) -> None:
+    launch = asyncio.create_task(containerizer.launch(configure("sleep 60")))
+    await asyncio.sleep(0)
+    assert containerizer.is_launching(ContainerId("c"))
+
+    assert containerizer.abort(ContainerId("c"))
+
+    with pytest.raises(LaunchFailed, match="destroyed"):
+        await launch
+    assert list(containerizer.containers()) == []
+
+
+async def test_one_agent_at_a_time_uses_a_runtime_directory(containerizer: Containerizer, flags: AgentFlags) -> None:
+    with pytest.raises(BadAgentFlags, match="another agent uses"):
+        await Containerizer(flags, Supervisors(), "127.0.0.1").start()
