@@ -17,6 +17,7 @@ adopts it by its `record_dir`, and these promises are kept to that one. Nothing 
 Standard library only, usable from any asyncio loop in any thread; touches no signal handler of this process.
 """
 
+from tfmesos.supervision._record import read_boot_id
 from tfmesos.supervision.console import ConsoleStream, OutputName
 from tfmesos.supervision.errors import ConsoleBusy, LetGo, OwnedElsewhere, SupervisionError, SupervisorLost
 from tfmesos.supervision.foreground import Foreground
