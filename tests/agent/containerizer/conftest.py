@@ -51,3 +51,8 @@ def configure(tmp_path: Path) -> Configure:
 def output(container: Container, name: str = "stdout") -> str:
     """What a container has written."""
     return Path(container.directory, name).read_text(errors="replace")
+
+
+def touch(container: Container, name: str) -> None:
+    """What a container may wait for."""
+    Path(container.directory, name).touch()
