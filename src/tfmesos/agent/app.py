@@ -13,6 +13,7 @@ from pathlib import Path
 from aiohttp import web
 
 from tfmesos.agent.api import Api
+from tfmesos.agent.checkpoint import CheckpointStore, Recovered
 from tfmesos.agent.containerizer import Containerizer
 from tfmesos.agent.errors import AgentStopped, BadAgentFlags
 from tfmesos.agent.files import SandboxFiles
@@ -21,6 +22,7 @@ from tfmesos.agent.identity import Identity, address_towards, advertised_pid, ch
 from tfmesos.agent.mailbox import Mailbox
 from tfmesos.agent.member import AgentMember
 from tfmesos.agent.orders import Orders
+from tfmesos.agent.recovery import recovered_id
 from tfmesos.agent.registrar import Membership
 from tfmesos.agent.resources_detection import offered_resources
 from tfmesos.agent.sandboxes import WorkDir
@@ -30,7 +32,7 @@ from tfmesos.agent.task_runner import TaskRunner
 from tfmesos.agent.tasks import Tasks
 from tfmesos.discovery import Detector
 from tfmesos.resources import ResourcesError, parse_attributes
-from tfmesos.supervision import Supervisors
+from tfmesos.supervision import Supervisors, read_boot_id
 from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress, reply
 from tfmesos.wire import internal_pb2, mesos_pb2
 
@@ -68,7 +70,8 @@ class Agent:
     async def start(self) -> None:
         """Lock the work directory, listen, and begin to look for the master.
 
-        Errors: WorkDirInUse, BadAgentFlags, transport's BindError, supervision's SupervisionError.
+        Errors: WorkDirInUse, BadAgentFlags, CheckpointUnusable, AgentChanged, transport's BindError, supervision's
+        SupervisionError.
         """
         try:
             await self._start()
@@ -118,18 +121,31 @@ class Agent:
         node = LibprocessNode(pid.host, pid.port, self._routes)
         cleanup.push_async_callback(node.close)
         identity = Identity(pid=pid, hostname=await hostname_of(flags, pid), resources=resources, attributes=attributes)
-        await self._compose(identity, work_dir, mailbox, node)
+        store = CheckpointStore.open(
+            work_dir.path, is_strict=flags.strict, max_completed_frameworks=flags.max_completed_frameworks
+        )
+        cleanup.callback(store.close)
+        await self._compose(identity, work_dir, store, mailbox, node)
         _log.info("agent %s on %s offers %s", identity.hostname, pid, resources)
 
-    async def _compose(self, identity: Identity, work_dir: WorkDir, mailbox: Mailbox, node: LibprocessNode) -> None:
+    async def _compose(
+        self, identity: Identity, work_dir: WorkDir, store: CheckpointStore, mailbox: Mailbox, node: LibprocessNode
+    ) -> None:
         flags, cleanup = self._flags, self._cleanup
+        before, boot_id = store.recovered(), read_boot_id()
+        agent_id = recovered_id(before, identity.info(), boot_id=boot_id, flags=flags, path=str(store.path))
+        if agent_id is None:
+            store.clear()
+            before = Recovered()
         containerizer = Containerizer(flags, Supervisors(), identity.pid.host)
         tasks = Tasks(flags.max_completed_frameworks, flags.max_completed_executors_per_framework)
         runner = TaskRunner(
             tasks, containerizer, work_dir, flags, identity.pid, lambda message: membership.send(message)
         )
-        member = AgentMember(identity, work_dir, runner, self._stop)
-        membership = Membership(node, self._detector, member, flags.registration_backoff_factor, random.Random())
+        member = AgentMember(identity, work_dir, runner, self._stop, store, before, boot_id)
+        membership = Membership(
+            node, self._detector, member, flags.registration_backoff_factor, random.Random(), agent_id
+        )
         orders = Orders(
             membership,
             runner,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from google.protobuf.message import Message
 
+from tfmesos.agent.checkpoint import AgentKept, CheckpointStore, Recovered, ReservationsKept
 from tfmesos.agent.identity import Identity
 from tfmesos.agent.sandboxes import WorkDir
 from tfmesos.agent.task_runner import TaskRunner
@@ -15,16 +16,29 @@ from tfmesos.wire import internal_pb2, mesos_pb2
 class AgentMember:
     """The `Member` of the registrar."""
 
-    def __init__(self, identity: Identity, work_dir: WorkDir, runner: TaskRunner, stop: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        identity: Identity,
+        work_dir: WorkDir,
+        runner: TaskRunner,
+        stop: Callable[[str], None],
+        store: CheckpointStore,
+        before: Recovered,
+        boot_id: str,
+    ) -> None:
+        """`before`: what the agent with the same id has kept."""
         self._identity = identity
         self._work_dir = work_dir
         self._runner = runner
         self._stop = stop
-        self._checkpointed: Sequence[mesos_pb2.Resource] = ()
+        self._store = store
+        self._boot_id = boot_id
+        self._checkpointed: Sequence[mesos_pb2.Resource] = before.reservations.resources if before.reservations else ()
 
     def keep_resources(self, resources: Sequence[mesos_pb2.Resource]) -> None:
         """The master's complete list of reservations and volumes, to be told again at re-registration."""
         self._checkpointed = resources
+        self._store.keep(ReservationsKept(message=internal_pb2.CheckpointResourcesMessage(resources=resources)))
 
     def build_registration(self, agent_id: str | None) -> Message:
         if agent_id is None:
@@ -39,6 +53,7 @@ class AgentMember:
     def joined(self, agent_id: str, is_new: bool) -> None:
         if is_new:
             self._work_dir.enter_agent(agent_id)
+        self._store.keep(AgentKept(info=self._identity.info(agent_id), boot_id=self._boot_id))
         self._runner.joined(agent_id)
 
     def left(self) -> None:

@@ -49,11 +49,13 @@ class Membership:
         member: Member,
         backoff_factor_s: float,
         random: Random,
+        agent_id: str | None = None,
     ) -> None:
+        """`agent_id`: that of the agent before, if this one goes on as the same."""
         self._node = node
         self._detector = detector
         self._member = member
-        self._core = Registration(backoff_factor_s, random)
+        self._core = Registration(backoff_factor_s, random, agent_id)
         self._random = random
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm(self._core.deadline, lambda now: self._do(self._core.tick(now)))

@@ -89,13 +89,14 @@ Action = Detect | Link | Register | Join | Leave | Stop
 class Registration:
     """One agent's membership. Call `tick` when `deadline` has come."""
 
-    def __init__(self, backoff_factor_s: float, random: Random) -> None:
+    def __init__(self, backoff_factor_s: float, random: Random, agent_id: str | None = None) -> None:
+        """`agent_id`: that of the agent before, if this one goes on as the same."""
         self._backoff_factor_s = backoff_factor_s
         self._random = random
         self._state = Membership.SEEKING
         self._story: deque[tuple[float, Membership]] = deque(maxlen=20)
         self._master: str | None = None
-        self._agent_id: str | None = None
+        self._agent_id = agent_id
         self._deadline: float | None = None
         self._backoff_s = 0.0
         self._is_linked = False

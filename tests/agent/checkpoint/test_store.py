@@ -33,6 +33,7 @@ from tfmesos.agent.errors import CheckpointUnusable
 from tfmesos.wire import internal_pb2, mesos_pb2
 
 FRAMEWORKS = st.sampled_from(["f1", "f2", "f3"])
+FRAMEWORK_OF = {"c1": "f1", "c2": "f1", "c3": "f2"}
 CONTAINERS = st.sampled_from(["c1", "c2", "c3"])
 TASKS = st.sampled_from(["t1", "t2", "t3"])
 TIMES = st.floats(0, 2e9)
@@ -83,12 +84,15 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
     st.builds(FrameworkEnding, framework_id=FRAMEWORKS),
     st.builds(FrameworkForgotten, framework_id=FRAMEWORKS),
     st.builds(
-        ExecutorKept,
-        framework_id=FRAMEWORKS,
-        container_id=CONTAINERS,
-        info=st.just(executor_info("e")),
-        is_command=st.booleans(),
-        directory=st.just("/d"),
+        lambda container_id, is_command: ExecutorKept(
+            framework_id=FRAMEWORK_OF[container_id],
+            container_id=container_id,
+            info=executor_info("e"),
+            is_command=is_command,
+            directory="/d",
+        ),
+        CONTAINERS,
+        st.booleans(),
     ),
     st.builds(ExecutorEnding, container_id=CONTAINERS, at_s=TIMES, grace_s=TIMES),
     st.builds(ExecutorForgotten, container_id=CONTAINERS),

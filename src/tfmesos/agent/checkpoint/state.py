@@ -118,15 +118,17 @@ class CheckpointState:
     def _apply_to_executors(self, fact: ExecutorKept | ExecutorEnding | ExecutorForgotten) -> None:
         container_id = fact.container_id
         if isinstance(fact, ExecutorKept):
-            self._framework_of[container_id] = fact.framework_id
-        framework = self.sum.frameworks.get(self._framework_of.get(container_id, ""))
-        if framework is None:
-            return
-        match fact:
-            case ExecutorKept():
-                framework.executors[container_id] = RecoveredExecutor(
+            if fact.framework_id in self.sum.frameworks:
+                self._framework_of[container_id] = fact.framework_id
+                self.sum.frameworks[fact.framework_id].executors[container_id] = RecoveredExecutor(
                     info=fact.info, container_id=container_id, is_command=fact.is_command, directory=fact.directory
                 )
+            return
+        framework_id = self._framework_of.get(container_id)
+        if framework_id is None:
+            return
+        framework = self.sum.frameworks[framework_id]
+        match fact:
             case ExecutorEnding():
                 framework.executors[container_id].ending = fact
             case ExecutorForgotten():
@@ -141,9 +143,7 @@ class CheckpointState:
         if framework is None:
             return
         if isinstance(fact, TaskKept):
-            framework.tasks[fact.info.task_id.value] = RecoveredTask(
-                info=fact.info, container_id=fact.container_id, group=fact.group
-            )
+            _add_task(framework, fact)
             return
         task = framework.tasks.get(fact.task_id)
         if task is None:
@@ -210,6 +210,16 @@ def _facts_of_task(framework_id: str, task_id: str, task: RecoveredTask) -> Iter
         yield UpdateAcknowledged(framework_id=framework_id, task_id=task_id, uuid=update.uuid)
     for update in task.pending:
         yield UpdateQueued(update=update)
+
+
+def _add_task(framework: RecoveredFramework, fact: TaskKept) -> None:
+    """Updates of an unknown task with this id are of this stream from now on."""
+    task_id = fact.info.task_id.value
+    its = [update for update in framework.strays if update.status.task_id.value == task_id]
+    framework.strays = [update for update in framework.strays if update.status.task_id.value != task_id]
+    framework.tasks[task_id] = RecoveredTask(
+        info=fact.info, container_id=fact.container_id, group=fact.group, pending=its
+    )
 
 
 def _remember(acknowledged: list[internal_pb2.StatusUpdate], update: internal_pb2.StatusUpdate) -> None:
