@@ -48,6 +48,10 @@ class CheckpointStore:
         """What all facts come to, as a thing of its own."""
         return self._state.copy()
 
+    def has_framework(self, framework_id: str) -> bool:
+        """Whether facts of this framework are kept."""
+        return framework_id in self._state.sum.frameworks
+
     def keep(self, fact: Fact) -> None:
         """Write a fact down. It survives the end of this process at once; the machine's, after `sync`."""
         self._state.apply(fact)
