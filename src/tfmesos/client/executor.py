@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from random import Random
 from types import TracebackType
 from typing import Any, assert_never
@@ -49,8 +49,16 @@ class ExecutorClient:
     PERIOD after a SHUTDOWN, and after an ERROR event (yielded); it raises SubscriptionRejected or CallRejected.
     """
 
-    def __init__(self, environment: ExecutorEnvironment, *, random: Random | None = None) -> None:
+    def __init__(
+        self,
+        environment: ExecutorEnvironment,
+        *,
+        on_disconnected: Callable[[], None] = lambda: None,
+        random: Random | None = None,
+    ) -> None:
+        """`on_disconnected` is called, perhaps more than once, when the agent is lost; SUBSCRIBED says it is back."""
         self._environment = environment
+        self._on_disconnected = on_disconnected
         self._core = ExecutorSession(environment, random or Random())
         self._group = asyncio.TaskGroup()
         self._inbox: Inbox[executor_pb2.Event] = Inbox()
@@ -122,6 +130,7 @@ class ExecutorClient:
                     self._streaming = self._spawn(self._subscribe(call))
                 case Disconnect():
                     self._disconnect()
+                    self._on_disconnected()
                 case Send(call):
                     self._send(call)
                 case Deliver(event):

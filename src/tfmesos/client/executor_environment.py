@@ -20,6 +20,8 @@ class ExecutorEnvironment(NamedTuple):
     backoff_max_s: float = 2.0
     shutdown_grace_s: float = 5.0
     token: str | None = None
+    ip: str = "127.0.0.1"
+    """Of this machine, as the agent sees it."""
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "ExecutorEnvironment":
@@ -34,6 +36,7 @@ class ExecutorEnvironment(NamedTuple):
             backoff_max_s=_duration(environ, "MESOS_SUBSCRIPTION_BACKOFF_MAX", "2secs"),
             shutdown_grace_s=_duration(environ, "MESOS_EXECUTOR_SHUTDOWN_GRACE_PERIOD", "5secs"),
             token=environ.get("MESOS_EXECUTOR_AUTHENTICATION_TOKEN"),
+            ip=environ.get("LIBPROCESS_IP") or "127.0.0.1",
         )
 
 

@@ -1,4 +1,7 @@
-"""Names of the numbers in a TaskStatus, and which states are final."""
+"""Names of the numbers in a TaskStatus, which states are final, and how Mesos tells a command's end."""
+
+import os
+import signal
 
 from google.protobuf.descriptor import EnumDescriptor
 
@@ -47,3 +50,12 @@ def source_name(source: int) -> str:
 def _name(enum: EnumDescriptor, number: int) -> str:
     value = enum.values_by_number.get(number)
     return str(value.name) if value is not None else str(number)
+
+
+def ending_text(wait_status: int) -> str:
+    """`Command exited with status 1`, `Command terminated with signal Terminated` (Mesos 1.11, recorded)."""
+    if os.WIFEXITED(wait_status):
+        return f"Command exited with status {os.WEXITSTATUS(wait_status)}"
+    number = os.WTERMSIG(wait_status)
+    core = " (core dumped)" if os.WCOREDUMP(wait_status) else ""
+    return f"Command terminated with signal {signal.strsignal(number) or f'Unknown signal {number}'}{core}"
