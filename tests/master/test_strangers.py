@@ -14,8 +14,9 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from tests.master.world import Agent, World, flags, framework_info, task
-from tfmesos.master.core.events import AgentSaid, Called, Subscribed
+from tfmesos.master.core.events import Called, PeerSaid, Subscribed
 from tfmesos.master.http import state_json
+from tfmesos.master.http.texts import TaskTexts, json_object
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.master.validation import call_error
 from tfmesos.wire import decode, internal_pb2, mesos_pb2, scheduler_pb2
@@ -116,7 +117,7 @@ class Visit:
                 message.update.status.task_id.value = task_id
         elif hasattr(message, "slave_id"):
             message.slave_id.value = self.agent.id
-        self.world.do(AgentSaid(self.agent.pid, message))
+        self.world.do(PeerSaid(self.agent.pid, message))
 
     def tasks(self) -> Iterator[str]:
         framework = self.world.core.books.frameworks.get(FrameworkId("M-0000"))
@@ -127,7 +128,9 @@ class Visit:
         for agent in books.agents.values():
             dumps(state_json.full_agent_json(agent))
             assert agent.total.contains((agent.used() + agent.offered()).unallocated())
-        dumps([state_json.framework_json(one, books) for one in books.frameworks.values()])
+        texts = TaskTexts(lambda task: dumps(state_json.task_json(task)))
+        for framework in books.frameworks.values():
+            json_object(state_json.framework_json(framework, books, texts))
 
 
 @pytest.mark.parametrize("seed", range(40))

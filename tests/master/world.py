@@ -12,7 +12,6 @@ from tfmesos.master.core import MasterCore, build_allocator
 from tfmesos.master.core.events import (
     Action,
     AgentPonged,
-    AgentSaid,
     Answer,
     BindStream,
     Called,
@@ -22,6 +21,7 @@ from tfmesos.master.core.events import (
     LinkBroken,
     Log,
     OperatorEvent,
+    PeerSaid,
     Record,
     Send,
     SetTimer,
@@ -216,7 +216,7 @@ class Agent:
         self._updates = 0
 
     def say(self, message: Message) -> None:
-        self.world.do(AgentSaid(self.pid, message))
+        self.world.do(PeerSaid(self.pid, message))
 
     def take(self, kind: type[M]) -> list[M]:
         """The messages of one kind; all others are dropped."""

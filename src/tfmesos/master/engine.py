@@ -12,16 +12,17 @@ from tfmesos.master.core import MasterCore, Registry
 from tfmesos.master.core.books import Books
 from tfmesos.master.core.events import (
     AgentPonged,
-    AgentSaid,
     Announce,
     Answer,
     BindStream,
     CancelTimer,
+    DriverCalled,
     EndStream,
     Event,
     Link,
     LinkBroken,
     Log,
+    PeerSaid,
     Record,
     Send,
     SetTimer,
@@ -34,7 +35,8 @@ from tfmesos.master.core.events import (
 from tfmesos.master.core.registry import Operation
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.transport import LibprocessMessage, LibprocessNode, Pid, StreamReply
-from tfmesos.wire import DecodeError, decode, encode_record, master_pb2
+from tfmesos.wire import DecodeError, decode, encode_record, master_pb2, scheduler_pb2
+from tfmesos.wire.driver_call import decode_driver_call
 from tfmesos.wire.json_codec import missing_fields
 from tfmesos.wire.media import encode
 from tfmesos.wire.names import message_class, message_name
@@ -155,15 +157,23 @@ class Engine:
         if cls is None:
             _log.debug("dropped unknown message %s from %s", message.name, message.sender)
             return
+        body: Message
+        is_forced = False
         try:
-            body: Message = decode(cls, message.body)
+            if cls is scheduler_pb2.Call:
+                body, is_forced = decode_driver_call(message.body)
+            else:
+                body = decode(cls, message.body)
         except DecodeError as error:
             _log.warning("dropped %s from %s: %s", message.name, message.sender, error)
             return
         if not body.IsInitialized():
             _log.warning("dropped %s from %s: %s", message.name, message.sender, missing_fields(body))
             return
-        self.submit(AgentSaid(message.sender, body))
+        if isinstance(body, scheduler_pb2.Call):
+            self.submit(DriverCalled(message.sender, body, is_forced))
+        else:
+            self.submit(PeerSaid(message.sender, body))
 
     def _record(self, operation: Operation) -> None:
         self._registry.record(operation)

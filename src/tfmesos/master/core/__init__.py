@@ -6,7 +6,8 @@ books.py           what it knows: frameworks, agents, tasks, offers
 registry.py        what it must not forget over a restart
 lifecycle.py       the lives of these: which step may follow which
 ledger.py          moves that touch books and allocator at once
-subscriptions.py   frameworks come, change, go
+subscriptions.py   frameworks come and change;  endings.py  they go;  channels.py  how they are reached
+drivers.py         frameworks on libprocess;  driver_messages.py  what these say and hear
 registrations.py   agents come;  returns.py  what they bring back;  observers.py  pings;  partings.py  how they go
 drains.py          what operators do with agents: drain, deactivate, mark gone
 offering.py        allocations become offers;  launches.py  offers are answered;  starts.py  and become tasks

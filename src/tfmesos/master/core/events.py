@@ -103,6 +103,15 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
+class DriverCalled:
+    """A scheduler driver sent a call by libprocess; `is_forced`: its SUBSCRIBE takes over from whoever was there."""
+
+    pid: Pid
+    call: scheduler_pb2.Call
+    is_forced: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TornDown:
     """An operator wants a framework gone. `Answer`: 200 or 400."""
 
@@ -140,8 +149,8 @@ class AgentReactivated:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentSaid:
-    """A message for the master process arrived by libprocess."""
+class PeerSaid:
+    """A message for the master process arrived by libprocess, from an agent or an old driver."""
 
     sender: Pid
     message: Message
@@ -156,7 +165,7 @@ class AgentPonged:
 
 @dataclass(frozen=True, slots=True)
 class LinkBroken:
-    """The connection to an agent ended."""
+    """The connection to an agent or a driver ended."""
 
     pid: Pid
 
@@ -171,7 +180,18 @@ class TimeCame:
 OperatorEvent = TornDown | AgentMarkedGone | AgentDrained | AgentDeactivated | AgentReactivated
 """What operators want; each is answered by one `Answer`."""
 
-Event = Started | Subscribed | StreamBroken | Called | OperatorEvent | AgentSaid | AgentPonged | LinkBroken | TimeCame
+Event = (
+    Started
+    | Subscribed
+    | StreamBroken
+    | Called
+    | DriverCalled
+    | OperatorEvent
+    | PeerSaid
+    | AgentPonged
+    | LinkBroken
+    | TimeCame
+)
 
 # --- actions ----------------------------------------------------------------------------------------------------------
 
@@ -210,7 +230,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Watch the connection to an agent; a fresh one, in silence, if there is one."""
+    """Watch the connection to an agent or a driver; a fresh one, in silence, if there is one."""
 
     pid: Pid
 

@@ -7,6 +7,7 @@ from google.protobuf.message import Message
 from tfmesos.master import allocator as alloc
 from tfmesos.master.core.announcements import Announcements
 from tfmesos.master.core.books import Agent, Books, Executor, Framework, Offer, Task
+from tfmesos.master.core.driver_messages import message_of
 from tfmesos.master.core.events import Action, CancelTimer, Log, OfferOver, Record, Send, Tell
 from tfmesos.master.core.lifecycle import step_task
 from tfmesos.master.core.registry import Operation
@@ -53,13 +54,17 @@ class Ledger:
 
     def tell(self, framework: Framework, event: scheduler_pb2.Event) -> None:
         """Send an event to a framework; nothing if it is not connected."""
+        if not framework.is_connected:
+            return
+        self._count_event(framework, event)
         if framework.stream_id is not None:
-            self._count_event(framework, event)
             self.emit(Tell(framework.stream_id, event))
+        elif (message := message_of(event, framework.id, self.books)) is not None:
+            self.emit(Send(framework.pid, message))
 
     def tell_status(self, framework: Framework, status: mesos_pb2.TaskStatus) -> None:
         """Send an UPDATE to a framework; nothing if it is not connected."""
-        if framework.stream_id is None:
+        if not framework.is_connected:
             return
         event = _Event(type=_Event.UPDATE)
         event.update.status.CopyFrom(status)

@@ -9,7 +9,11 @@ from google.protobuf.message import Message
 from tfmesos.master.allocator import Allocator, AllocatorOptions, HierarchicalAllocator
 from tfmesos.master.core.announcements import Announcements
 from tfmesos.master.core.books import Books, Framework, Limits
+from tfmesos.master.core.channels import Channels
 from tfmesos.master.core.drains import Drains
+from tfmesos.master.core.driver_messages import OldMessage
+from tfmesos.master.core.drivers import Drivers
+from tfmesos.master.core.endings import Endings
 from tfmesos.master.core.events import (
     Action,
     AgentDeactivated,
@@ -17,16 +21,17 @@ from tfmesos.master.core.events import (
     AgentMarkedGone,
     AgentPonged,
     AgentReactivated,
-    AgentSaid,
     AllocationDue,
     Answer,
     Called,
+    DriverCalled,
     Event,
     FailoverOver,
     HeartbeatDue,
     LinkBroken,
     OfferOver,
     OperatorEvent,
+    PeerSaid,
     PingDue,
     RecoveryOver,
     RemovalDue,
@@ -70,7 +75,10 @@ class MasterCore:
         )
         self._flags = flags
         self._ledger = Ledger(Books(master, limits, registry), allocator)
-        self._subscriptions = Subscriptions(self._ledger, flags)
+        self._channels = Channels(self._ledger)
+        self._subscriptions = Subscriptions(self._ledger, flags, self._channels)
+        self._endings = Endings(self._ledger, self._channels)
+        self._drivers = Drivers(self._ledger, self._subscriptions, self._endings, self._obey)
         self._offering = Offering(self._ledger, flags.offer_timeout)
         self._launches = Launches(self._ledger, flags.allocation_interval)
         self._updates = Updates(self._ledger)
@@ -104,8 +112,10 @@ class MasterCore:
 
     def _dispatch(self, event: Event) -> None:
         match event:
-            case AgentSaid():
-                self._hear_agent(event)
+            case PeerSaid():
+                self._hear(event)
+            case DriverCalled(pid=pid, call=call, is_forced=is_forced):
+                self._drivers.call(pid, call, is_forced=is_forced)
             case Called(framework_id=framework_id, call=call):
                 framework = self.books.frameworks.get(framework_id)
                 if framework is not None:
@@ -113,13 +123,14 @@ class MasterCore:
             case Subscribed(stream_id=stream_id, subscribe=subscribe):
                 self._subscriptions.subscribe(stream_id, subscribe)
             case StreamBroken(framework_id=framework_id, stream_id=stream_id):
-                self._subscriptions.disconnect(framework_id, stream_id)
+                self._endings.break_stream(framework_id, stream_id)
             case TornDown() | AgentMarkedGone() | AgentDrained() | AgentDeactivated() | AgentReactivated():
                 self._obey_operator(event)
             case AgentPonged(observer=observer):
                 self._observers.pong(observer)
             case LinkBroken(pid=pid):
                 self._registrations.break_link(pid)
+                self._drivers.break_link(pid)
             case Started():
                 self._observers.start()
                 self._ledger.emit(SetTimer(AllocationDue(), self._flags.allocation_interval))
@@ -131,7 +142,7 @@ class MasterCore:
     def _obey_operator(self, event: OperatorEvent) -> None:
         match event:
             case TornDown(framework_id=framework_id):
-                self._subscriptions.tear_down(framework_id)
+                self._endings.tear_down(framework_id)
             case AgentMarkedGone(agent_id=agent_id):
                 self._drains.mark_gone(agent_id)
             case AgentDrained():
@@ -149,9 +160,9 @@ class MasterCore:
                 self._ledger.emit(SetTimer(timer, self._flags.allocation_interval))
                 self._ledger.wants_allocation = True
             case HeartbeatDue(framework_id=framework_id, stream_id=stream_id):
-                self._subscriptions.heartbeat(framework_id, stream_id)
+                self._channels.heartbeat(framework_id, stream_id)
             case FailoverOver(framework_id=framework_id):
-                self._subscriptions.give_up(framework_id)
+                self._endings.give_up(framework_id)
             case PingDue(agent_id=agent_id, observer=observer):
                 self._observers.ping(agent_id, observer)
             case ReregistrationOver(agent_id=agent_id):
@@ -190,7 +201,7 @@ class MasterCore:
             case _Call.SUPPRESS:
                 self._subscriptions.suppress(framework, call.suppress.roles)
             case _Call.TEARDOWN:
-                self._subscriptions.remove(framework, "torn down by itself")
+                self._endings.remove(framework, "torn down by itself")
             case _Call.UPDATE_FRAMEWORK:
                 self._subscriptions.update(framework, call.update_framework)
             case _Call.UNKNOWN:
@@ -198,7 +209,7 @@ class MasterCore:
             case _:
                 self._ledger.warn(f"ignored {_Call.Type.Name(call.type)} of {framework}: not part of this master")
 
-    def _hear_agent(self, event: AgentSaid) -> None:
+    def _hear(self, event: PeerSaid) -> None:
         message = event.message
         if counted := _COUNTED_MESSAGES.get(type(message)):
             self.books.counts[counted] += 1
@@ -215,13 +226,17 @@ class MasterCore:
                 | internal_pb2.ExecutorToFrameworkMessage()
             ):
                 self._hear_known_agent(event, message)
+            case internal_pb2.DeactivateFrameworkMessage():
+                self._drivers.deactivate(event.sender, message)
+            case _ if isinstance(message, OldMessage):
+                self._drivers.hear(event.sender, message)
             case internal_pb2.AuthenticateMessage():
                 error = internal_pb2.AuthenticationErrorMessage(error="No authenticator loaded")
                 self._ledger.emit(Send(event.sender, error))
             case _:
                 self._ledger.warn(f"ignored {type(message).__name__} from {event.sender}")
 
-    def _hear_known_agent(self, event: AgentSaid, message: "_AgentMessage") -> None:
+    def _hear_known_agent(self, event: PeerSaid, message: "_AgentMessage") -> None:
         """Only the agent itself, from where it registered, may speak for it."""
         slave_id = (
             message.update.slave_id if isinstance(message, internal_pb2.StatusUpdateMessage) else message.slave_id

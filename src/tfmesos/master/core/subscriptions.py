@@ -1,59 +1,49 @@
-"""The life of frameworks: subscribe, update, suppress and revive, disconnect, end."""
+"""The life of frameworks: subscribe, update, suppress and revive."""
 
 from collections.abc import Iterable
 
 from tfmesos.master import allocator as alloc
 from tfmesos.master.core.books import Framework
-from tfmesos.master.core.events import (
-    Answer,
-    BindStream,
-    CancelTimer,
-    EndStream,
-    FailoverOver,
-    HeartbeatDue,
-    SetTimer,
-    Tell,
-)
+from tfmesos.master.core.channels import FAILED_OVER, Channel, Channels
+from tfmesos.master.core.events import Answer, CancelTimer, FailoverOver, Send, SetTimer
 from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.lifecycle import FrameworkState
-from tfmesos.master.core.registry import EndFramework
-from tfmesos.master.core.statuses import task_status
 from tfmesos.master.flags import MasterFlags
-from tfmesos.master.ids import ExecutorId, FrameworkId, StreamId
+from tfmesos.master.ids import FrameworkId
 from tfmesos.master.validation import FrameworkRules, framework_error, framework_roles, role_error, update_error
 from tfmesos.resources import thousandths
+from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 
-HEARTBEAT_INTERVAL_S = 15.0
 _LEAST_RECOVERY_S = 60.0
-_Event = scheduler_pb2.Event
 _Capability = mesos_pb2.FrameworkInfo.Capability
 
 
 class Subscriptions:
-    """Frameworks come, change and go."""
+    """Frameworks come and change."""
 
-    def __init__(self, ledger: Ledger, flags: MasterFlags) -> None:
+    def __init__(self, ledger: Ledger, flags: MasterFlags, channels: Channels) -> None:
         self._ledger = ledger
         self._books = ledger.books
         self._flags = flags
+        self._channels = channels
 
-    def subscribe(self, stream_id: StreamId, subscribe: scheduler_pb2.Call.Subscribe) -> None:
-        """Bind the stream to a new or returning framework, or say why not and end the stream."""
+    def subscribe(self, channel: Channel, subscribe: scheduler_pb2.Call.Subscribe, *, is_forced: bool = True) -> None:
+        """Bind the channel to a new or returning framework, or say why not.
+
+        `is_forced`: whoever was reached before must go. A driver that only retries does not force.
+        """
         info = mesos_pb2.FrameworkInfo()
         info.CopyFrom(subscribe.framework_info)
         self._books.counts[f"messages_{'re' if info.id.value else ''}register_framework"] += 1
         known = self._books.frameworks.get(FrameworkId(info.id.value))
-        error = framework_error(info, subscribe.suppressed_roles, self._rules())
-        if error is None and known is not None and known.info.principal != info.principal:
-            error = "Changing framework's principal is not allowed."
-        if error is not None:
+        if error := self._subscription_error(info, subscribe, known, channel if not is_forced else None):
             self._ledger.warn(f"refused a subscription of '{info.name}': {error}")
-            self._end_with_error(stream_id, error)
-        elif known is None:
-            self._add(info, stream_id, subscribe.suppressed_roles)
-        else:
-            self._return(known, info, stream_id, subscribe.suppressed_roles)
+            self._channels.refuse(channel, error)
+        elif known is not None:
+            self._return(known, info, channel, subscribe.suppressed_roles, is_forced=is_forced)
+        elif not self._is_retry(info, channel):
+            self._add(info, channel, subscribe.suppressed_roles)
 
     def recover(self, info: mesos_pb2.FrameworkInfo) -> Framework:
         """Enter a framework that only a returning agent knows; it has its failover_timeout to subscribe.
@@ -87,60 +77,6 @@ class Subscriptions:
         self._ledger.wants_allocation = True
         self._ledger.emit(Answer(200))
 
-    def heartbeat(self, framework_id: FrameworkId, stream_id: StreamId) -> None:
-        """Send one and ask for the next, if the stream still is the framework's."""
-        framework = self._books.frameworks.get(framework_id)
-        if framework is not None and framework.stream_id == stream_id:
-            self._ledger.tell(framework, _Event(type=_Event.HEARTBEAT))
-            self._ledger.emit(SetTimer(HeartbeatDue(framework_id, stream_id), HEARTBEAT_INTERVAL_S))
-
-    def disconnect(self, framework_id: FrameworkId, stream_id: StreamId) -> None:
-        """The stream broke: offers end, and without a failover_timeout the framework does."""
-        framework = self._books.frameworks.get(framework_id)
-        if framework is None or framework.stream_id != stream_id:
-            return
-        self._unbind(framework)
-        framework.life.step(FrameworkState.DISCONNECTED)
-        self._ledger.log(f"{framework} disconnected")
-        self._ledger.withdraw_offers(framework.offers.values())
-        self._ledger.inform(alloc.FrameworkSetActive(framework_id=framework_id, is_active=False))
-        if framework.info.failover_timeout <= 0:
-            self.remove(framework, "disconnected")
-        else:
-            self._ledger.emit(SetTimer(FailoverOver(framework_id), framework.info.failover_timeout))
-
-    def give_up(self, framework_id: FrameworkId) -> None:
-        """The failover_timeout is over."""
-        framework = self._books.frameworks.get(framework_id)
-        if framework is not None and not framework.is_connected:
-            self.remove(framework, "did not come back within its failover_timeout")
-
-    def tear_down(self, framework_id: FrameworkId) -> None:
-        """An operator wants the framework gone."""
-        framework = self._books.frameworks.get(framework_id)
-        if framework is None:
-            self._ledger.emit(Answer(400, "No framework found with specified ID"))
-            return
-        self.remove(framework, "torn down by an operator")
-        self._ledger.emit(Answer(200))
-
-    def remove(self, framework: Framework, cause: str) -> None:
-        """End a framework: its tasks are killed on all agents, without updates; its stream ends."""
-        self._ledger.log(f"removed {framework}: {cause}")
-        self._ledger.withdraw_offers(framework.offers.values())
-        self._shut_down_on_agents(framework)
-        if framework.stream_id is not None:
-            self._ledger.emit(EndStream(framework.stream_id))
-            self._unbind(framework)
-        self._ledger.emit(CancelTimer(FailoverOver(framework.id)))
-        framework.life.step(FrameworkState.REMOVED)
-        framework.unregistered_s = self._ledger.now
-        self._ledger.announce.framework_removed(framework)
-        self._ledger.inform(alloc.FrameworkRemoved(framework_id=framework.id))
-        del self._books.frameworks[framework.id]
-        self._remember(framework)
-        self._ledger.wants_allocation = True
-
     def suppress(self, framework: Framework, roles: Iterable[str]) -> None:
         """SUPPRESS: no more offers for these roles (none given: all)."""
         chosen = self._chosen_roles(framework, roles, "SUPPRESS")
@@ -156,6 +92,29 @@ class Subscriptions:
             self._ledger.inform(alloc.OffersRevived(framework_id=framework.id, roles=chosen))
             self._ledger.wants_allocation = True
 
+    def _subscription_error(
+        self,
+        info: mesos_pb2.FrameworkInfo,
+        subscribe: scheduler_pb2.Call.Subscribe,
+        known: Framework | None,
+        expected: Channel | None,
+    ) -> str | None:
+        if error := framework_error(info, subscribe.suppressed_roles, self._rules()):
+            return error
+        if known is not None and known.info.principal != info.principal:
+            return "Changing framework's principal is not allowed."
+        is_elsewhere = known is not None and known.life.state is not FrameworkState.RECOVERED and known.pid != expected
+        return FAILED_OVER if expected is not None and is_elsewhere else None
+
+    def _is_retry(self, info: mesos_pb2.FrameworkInfo, channel: Channel) -> bool:
+        """A driver that does not know yet that it has subscribed is told again (Mesos 1.11)."""
+        if info.id.value or not isinstance(channel, Pid):
+            return False
+        known = next((one for one in self._books.connected_frameworks() if one.pid == channel), None)
+        if known is not None:
+            self._ledger.emit(Send(channel, self._channels.greeting(known, is_again=False)))
+        return known is not None
+
     def _rules(self) -> FrameworkRules:
         return FrameworkRules(
             whitelist=self._flags.roles,
@@ -163,12 +122,7 @@ class Subscriptions:
             completed=self._books.registry.completed,
         )
 
-    def _end_with_error(self, stream_id: StreamId, text: str) -> None:
-        event = _Event(type=_Event.ERROR)
-        event.error.message = text
-        self._ledger.emit(Tell(stream_id, event), EndStream(stream_id))
-
-    def _add(self, info: mesos_pb2.FrameworkInfo, stream_id: StreamId, suppressed: Iterable[str]) -> None:
+    def _add(self, info: mesos_pb2.FrameworkInfo, channel: Channel, suppressed: Iterable[str]) -> None:
         is_new = not info.id.value
         if is_new:
             info.id.value = self._books.new_framework_id()
@@ -178,17 +132,22 @@ class Subscriptions:
         self._inform_allocator(framework)
         self._ledger.log(f"subscribed {framework}")
         self._ledger.announce.framework_added(framework)
+        self._channels.open(framework, channel)
         if not is_new:
             self._tell_agents(framework)  # Mesos 1.11 takes an unknown id for that of a framework before a failover
-        self._bind(framework, stream_id)
+        self._ledger.wants_allocation = True
 
     def _return(
-        self, framework: Framework, info: mesos_pb2.FrameworkInfo, stream_id: StreamId, suppressed: Iterable[str]
+        self,
+        framework: Framework,
+        info: mesos_pb2.FrameworkInfo,
+        channel: Channel,
+        suppressed: Iterable[str],
+        *,
+        is_forced: bool,
     ) -> None:
-        if framework.stream_id is not None:
-            self._end_with_error(framework.stream_id, "Framework failed over")
-            self._unbind(framework)
-        self._ledger.withdraw_offers(framework.offers.values())
+        self._channels.fail_over(framework, channel)
+        self._ledger.withdraw_offers(framework.offers.values(), rescind=framework.pid == channel)
         info.user = framework.info.user
         info.checkpoint = framework.info.checkpoint
         framework.life.step(FrameworkState.CONNECTED)
@@ -196,28 +155,11 @@ class Subscriptions:
         self._replace_info(framework, info, suppressed)
         self._ledger.inform(alloc.FrameworkSetActive(framework_id=framework.id, is_active=True))
         self._ledger.emit(CancelTimer(FailoverOver(framework.id)))
-        self._tell_agents(framework)
         self._ledger.log(f"{framework} subscribed again")
         self._ledger.announce.framework_updated(framework)
-        self._bind(framework, stream_id)
-
-    def _bind(self, framework: Framework, stream_id: StreamId) -> None:
-        framework.stream_id = stream_id
-        framework.counts["calls"] += 1
-        framework.counts["calls/subscribe"] += 1
-        self._ledger.emit(BindStream(stream_id, framework.id))
-        event = _Event(type=_Event.SUBSCRIBED)
-        event.subscribed.framework_id.value = framework.id
-        event.subscribed.heartbeat_interval_seconds = HEARTBEAT_INTERVAL_S
-        event.subscribed.master_info.CopyFrom(self._books.master)
-        self._ledger.tell(framework, event)
-        self.heartbeat(framework.id, stream_id)
+        self._channels.open(framework, channel, is_forced=is_forced)
+        self._tell_agents(framework)
         self._ledger.wants_allocation = True
-
-    def _unbind(self, framework: Framework) -> None:
-        if framework.stream_id is not None:
-            self._ledger.emit(CancelTimer(HeartbeatDue(framework.id, framework.stream_id)))
-        framework.stream_id = None
 
     def _replace_info(self, framework: Framework, info: mesos_pb2.FrameworkInfo, suppressed: Iterable[str]) -> None:
         framework.info = mesos_pb2.FrameworkInfo()
@@ -241,28 +183,6 @@ class Subscriptions:
     def _tell_agents(self, framework: Framework) -> None:
         for agent in self._books.connected_agents():
             self._ledger.send(agent, update_framework_message(framework))
-
-    def _shut_down_on_agents(self, framework: Framework) -> None:
-        shutdown = internal_pb2.ShutdownFrameworkMessage()
-        shutdown.framework_id.value = framework.id
-        for agent in self._books.connected_agents():
-            self._ledger.send(agent, shutdown)
-        reason = mesos_pb2.TaskStatus.REASON_FRAMEWORK_REMOVED
-        for task in list(framework.tasks.values()):
-            if not task.is_terminal:
-                text = f"Framework {framework.id} removed"
-                status = task_status(task, mesos_pb2.TASK_KILLED, reason, text, self._ledger.now)
-                self._ledger.update_task(task, status, status.state)
-            self._ledger.close_task(task)
-        for agent, executor in list(self._books.executors_of(framework.id)):
-            self._ledger.remove_executor(framework, agent, ExecutorId(executor.info.executor_id.value))
-
-    def _remember(self, framework: Framework) -> None:
-        self._ledger.record(EndFramework(framework_id=framework.id))
-        completed = self._books.completed_frameworks
-        completed[framework.id] = framework
-        while len(completed) > self._books.limits.completed_frameworks:
-            completed.popitem(last=False)
 
     def _chosen_roles(self, framework: Framework, roles: Iterable[str], what: str) -> frozenset[str] | None:
         own = frozenset(framework_roles(framework.info))
