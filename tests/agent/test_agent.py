@@ -369,20 +369,6 @@ async def test_reservations_are_told_again_at_reregistration(agent: Agent, maste
     assert list(again.checkpointed_resources) == list(message.resources)
 
 
-async def test_a_task_group_fails_with_a_text(agent: Agent, master: InTestMaster) -> None:
-    message = internal_pb2.RunTaskGroupMessage(framework=framework(), launch_executor=True)
-    message.executor.executor_id.value = "default"
-    message.executor.type = mesos_pb2.ExecutorInfo.DEFAULT
-    message.task_group.tasks.append(command_task("member"))
-    master.send(message)
-
-    status = await master.wait_for_end("member")
-
-    assert (status.state, status.reason) == (mesos_pb2.TASK_FAILED, _Status.REASON_CONTAINER_LAUNCH_FAILED)
-    assert status.message == "Failed to launch container: custom executors are not supported by this agent yet"
-    assert await master.wait_for(internal_pb2.ExitedExecutorMessage)
-
-
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 async def test_a_task_runs_as_its_user(flags: AgentFlags, master: InTestMaster, tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from tests.agent.in_test_master import InTestMaster, command_task
 from tfmesos.agent import Agent
-from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind, LaunchFailed
+from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind
 from tfmesos.agent.containerizer.refusals import config_fault
-from tfmesos.agent.containerizer.users import identity_of
+from tfmesos.agent.errors import BadUser
 from tfmesos.agent.refusals import refusal
+from tfmesos.agent.users import identity_of
 from tfmesos.wire import mesos_pb2
 
 Change = Callable[[mesos_pb2.TaskInfo], object]
@@ -78,10 +79,9 @@ RW, RO = mesos_pb2.Volume.RW, mesos_pb2.Volume.RO
         (_docker, "Docker containers are not supported by this agent yet"),
         (_gpus, "GPUs are not supported by this agent yet"),
         (_secret, "secrets are not supported by this agent yet: environment variable PASSWORD"),
-        (_health_check, "health_check is not supported by this agent yet"),
+        (_health_check, "health_check must have one of command, http, tcp"),
         (_limits, "resource limits are not supported by this agent yet"),
         (_disk, "persistent volumes and disks are not supported by this agent yet"),
-        (lambda task: task.command.uris.add(value="http://x/y"), "URIs are not fetched by this agent yet: http://x/y"),
         (lambda task: task.command.ClearField("value"), "the command has no value"),
         (lambda task: task.ClearField("command"), "the task has no command"),
         (lambda task: _volume(task, "/etc", "/data", RW), "volumes are not supported by this agent yet: /etc at /data"),
@@ -120,5 +120,5 @@ async def test_a_refused_task_fails_with_the_text_and_mesos_reason(agent: Agent,
 
 
 def test_a_user_whose_name_nobody_can_have_is_refused() -> None:
-    with pytest.raises(LaunchFailed, match="there is no user"):
+    with pytest.raises(BadUser, match="there is no user"):
         identity_of("a\0b")

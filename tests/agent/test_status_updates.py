@@ -7,7 +7,8 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from tfmesos.agent.status_updates import StatusUpdates, TaskKey
+from tfmesos.agent.core import TaskKey
+from tfmesos.agent.core.updates import StatusUpdates
 from tfmesos.wire import internal_pb2, mesos_pb2
 
 RUNNING, FINISHED = mesos_pb2.TASK_RUNNING, mesos_pb2.TASK_FINISHED

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from tfmesos.agent.executor_api.api import ExecutorApi
 from tfmesos.agent.files import FileRefused, SandboxFiles
 from tfmesos.agent.identity import AGENT_ID
 from tfmesos.agent.operator_api import CallRefused, OperatorApi
@@ -25,12 +26,13 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 class Api:
     """Serves requests that are no libprocess messages."""
 
-    def __init__(self, view: AgentView, files: SandboxFiles) -> None:
+    def __init__(self, view: AgentView, files: SandboxFiles, executors: ExecutorApi) -> None:
         self._view = view
         self._files = files
         self._operator = OperatorApi(view, files)
         self._endpoints: Mapping[str, Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]] = {
             "/api/v1": self._call,
+            "/api/v1/executor": executors.handle,
             "/state": self._state,
             "/flags": self._flags,
             "/health": self._health,

@@ -11,11 +11,17 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from aiohttp import web
+from google.protobuf.message import Message
 
 from tfmesos.agent.api import Api
 from tfmesos.agent.checkpoint import CheckpointStore, Recovered
+from tfmesos.agent.container_runs import ContainerRuns
 from tfmesos.agent.containerizer import Containerizer
+from tfmesos.agent.core import AgentCore, CoreSettings
+from tfmesos.agent.environment import Environments
 from tfmesos.agent.errors import AgentStopped, BadAgentFlags
+from tfmesos.agent.executor_api.api import ExecutorApi
+from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.files import SandboxFiles
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.identity import Identity, address_towards, advertised_pid, checked_ip, hostname_of
@@ -24,20 +30,19 @@ from tfmesos.agent.member import AgentMember
 from tfmesos.agent.orders import Orders
 from tfmesos.agent.recovery import recovered_id
 from tfmesos.agent.registrar import Membership
+from tfmesos.agent.reporter import NoRecorder, Reporter
 from tfmesos.agent.resources_detection import offered_resources
+from tfmesos.agent.runner import Runner
 from tfmesos.agent.sandboxes import WorkDir
 from tfmesos.agent.scope import Scope
 from tfmesos.agent.state import AgentView
-from tfmesos.agent.task_runner import TaskRunner
-from tfmesos.agent.tasks import Tasks
+from tfmesos.agent.task_watches import TaskWatches
 from tfmesos.discovery import Detector
 from tfmesos.resources import ResourcesError, parse_attributes
 from tfmesos.supervision import Supervisors, read_boot_id
-from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress, reply
+from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress, UnixAddress, reply
 from tfmesos.wire import internal_pb2, mesos_pb2
 
-# Mesos 1.11: what a command executor keeps of its shutdown grace for reaping and for its last update.
-_SHUTDOWN_MARGIN_S = 2.0
 _log = logging.getLogger(__name__)
 
 
@@ -138,23 +143,17 @@ class Agent:
             store.clear()
             before = Recovered()
         containerizer = Containerizer(flags, Supervisors(), identity.pid.host)
-        tasks = Tasks(flags.max_completed_frameworks, flags.max_completed_executors_per_framework)
-        runner = TaskRunner(
-            tasks, containerizer, work_dir, flags, identity.pid, lambda message: membership.send(message)
-        )
+        streams = ExecutorStreams(identity)
+        runner = self._runner(identity, work_dir, containerizer, streams)
         member = AgentMember(identity, work_dir, runner, self._stop, store, before, boot_id)
         membership = Membership(
             node, self._detector, member, flags.registration_backoff_factor, random.Random(), agent_id
         )
-        orders = Orders(
-            membership,
-            runner,
-            max(flags.executor_shutdown_grace_period - _SHUTDOWN_MARGIN_S, 0.0),
-            member.keep_resources,
-            membership.send,
+        orders = Orders(membership, runner, member.keep_resources, membership.send)
+        view = AgentView(
+            flags=flags, identity=identity, membership=membership, core=runner.core, start_time=time.time()
         )
-        view = AgentView(flags=flags, identity=identity, membership=membership, tasks=tasks, start_time=time.time())
-        self._api = Api(view, SandboxFiles(work_dir.path, lambda: membership.agent_id))
+        self._api = Api(view, SandboxFiles(work_dir.path, lambda: membership.agent_id), ExecutorApi(runner, streams))
         self._membership = membership
         membership.listen(mailbox)
         orders.listen(mailbox)
@@ -162,11 +161,35 @@ class Agent:
         scope = Scope(self._fail)
         group = await scope.open()
         cleanup.push_async_callback(scope.close)
+        cleanup.push_async_callback(containerizer.close)
         cleanup.push_async_callback(runner.close)
         cleanup.callback(membership.close)
         await containerizer.start()
         runner.begin(group)
         membership.begin(group)
+
+    def _runner(
+        self, identity: Identity, work_dir: WorkDir, containerizer: Containerizer, streams: ExecutorStreams
+    ) -> Runner:
+        flags, recorder = self._flags, NoRecorder()
+        core = AgentCore(
+            CoreSettings(
+                max_completed_frameworks=flags.max_completed_frameworks,
+                max_completed_executors=flags.max_completed_executors_per_framework,
+                registration_timeout_s=flags.executor_registration_timeout,
+                reregistration_timeout_s=flags.executor_reregistration_timeout,
+                shutdown_grace_s=flags.executor_shutdown_grace_period,
+            )
+        )
+        socket = self._listen.path if isinstance(self._listen, UnixAddress) else None
+        containers = ContainerRuns(containerizer, work_dir, Environments(flags, socket), str(identity.pid))
+        reporter = Reporter(core, identity.pid, recorder, self._send)
+        watches = TaskWatches(containerizer, identity.pid.host)
+        return Runner(core, reporter, containers, streams, watches, recorder, self._send)
+
+    def _send(self, message: Message) -> None:
+        assert self._membership is not None
+        self._membership.send(message)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._api is None:  # it listens, but is not put together yet

@@ -10,6 +10,7 @@ from tfmesos.flags import FlagError, flag, format_bytes, format_duration, parse_
 
 DEFAULT_PORT = 5051
 _MAX_PORT = 65535
+_MAX_REREGISTRATION_TIMEOUT_S = 15.0
 ISOLATION = "posix/cpu,posix/mem"
 
 
@@ -36,6 +37,13 @@ def _parse_share(text: str) -> float:
     if not 0 <= share <= 1:
         raise FlagError(f"{text!r}: a number from 0 to 1 is wanted")
     return share
+
+
+def _parse_reregistration_timeout(text: str) -> float:
+    timeout_s = parse_duration(text)
+    if timeout_s > _MAX_REREGISTRATION_TIMEOUT_S:
+        raise FlagError(f"{text!r}: executors may take {format_duration(_MAX_REREGISTRATION_TIMEOUT_S)} at most")
+    return timeout_s
 
 
 def _parse_port(text: str) -> int:
@@ -92,13 +100,25 @@ class AgentFlags:
         default=None,
         parse=parse_string_map,
         show=json.dumps,
-        help="JSON object of variables that every task gets; the agent's own environment is never passed on",
+        help="JSON object of variables that every executor gets; the agent's own environment is never passed on",
     )
     executor_shutdown_grace_period: float = flag(
         default=5.0,
         parse=parse_duration,
         show=format_duration,
-        help="how long tasks may take to end when their framework is shut down",
+        help="how long executors may take to end when they, or their framework, are shut down",
+    )
+    executor_registration_timeout: float = flag(
+        default=60.0,
+        parse=parse_duration,
+        show=format_duration,
+        help="how long an executor may take from its launch, downloads included, until it subscribes",
+    )
+    executor_reregistration_timeout: float = flag(
+        default=2.0,
+        parse=_parse_reregistration_timeout,
+        show=format_duration,
+        help="how long executors may take to subscribe again after a restart of the agent; at most 15secs",
     )
     recover: str = flag(
         default="reconnect",

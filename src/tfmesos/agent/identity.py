@@ -20,9 +20,14 @@ AGENT_ID = "slave(1)"
 """The name of an agent's libprocess process."""
 
 _Capability = mesos_pb2.AgentInfo.Capability
-# The smallest set that today's frameworks need. Without RESOURCE_PROVIDER the master sends CheckpointResourcesMessage
-# instead of operations to be answered; without TASK_RESOURCE_LIMITS it refuses tasks with limits by itself.
-CAPABILITIES = (_Capability.MULTI_ROLE, _Capability.HIERARCHICAL_ROLE, _Capability.RESERVATION_REFINEMENT)
+# What exists here. Without RESOURCE_PROVIDER the master sends CheckpointResourcesMessage instead of operations to be
+# answered; without TASK_RESOURCE_LIMITS it refuses tasks with limits by itself.
+CAPABILITIES = (
+    _Capability.MULTI_ROLE,
+    _Capability.HIERARCHICAL_ROLE,
+    _Capability.RESERVATION_REFINEMENT,
+    _Capability.AGENT_DRAINING,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,13 @@ class Identity:
         info.attributes.extend(self.attributes)
         if agent_id is not None:
             info.id.value = agent_id
+        return info
+
+    def described(self, agent_id: str) -> mesos_pb2.AgentInfo:
+        """As v1 clients and executors are told."""
+        info = self.info(agent_id)
+        del info.resources[:]
+        info.resources.extend(self.resources.to_proto("post"))
         return info
 
     def registration(self, checkpointed: Sequence[mesos_pb2.Resource]) -> internal_pb2.RegisterSlaveMessage:

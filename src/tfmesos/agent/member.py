@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from google.protobuf.message import Message
 
 from tfmesos.agent.checkpoint import AgentKept, CheckpointStore, Recovered, ReservationsKept
+from tfmesos.agent.core import Kind, Phase
 from tfmesos.agent.identity import Identity
+from tfmesos.agent.runner import Runner
 from tfmesos.agent.sandboxes import WorkDir
-from tfmesos.agent.task_runner import TaskRunner
 from tfmesos.wire import internal_pb2, mesos_pb2
 
 
@@ -20,7 +21,7 @@ class AgentMember:
         self,
         identity: Identity,
         work_dir: WorkDir,
-        runner: TaskRunner,
+        runner: Runner,
         stop: Callable[[str], None],
         store: CheckpointStore,
         before: Recovered,
@@ -44,10 +45,15 @@ class AgentMember:
         if agent_id is None:
             return self._identity.registration(self._checkpointed)
         message = self._identity.reregistration(agent_id, self._checkpointed)
-        for framework in self._runner.tasks.frameworks.values():
+        for framework in self._runner.core.frameworks.values():
             if not framework.is_ending:
                 message.frameworks.append(framework.info)
                 message.tasks.extend(record.task for record in framework.tasks.values())
+                message.executor_infos.extend(
+                    executor.info
+                    for executor in framework.executors.values()
+                    if executor.kind is not Kind.COMMAND and executor.phase is not Phase.TERMINATED
+                )
         return message
 
     def joined(self, agent_id: str, is_new: bool) -> None:
@@ -61,7 +67,7 @@ class AgentMember:
 
     def reconcile(self, reconciliations: list[internal_pb2.ReconcileTasksMessage]) -> None:
         for asked in reconciliations:
-            known = self._runner.tasks.frameworks.get(asked.framework_id.value)
+            known = self._runner.core.frameworks.get(asked.framework_id.value)
             info = asked.framework if asked.HasField("framework") else mesos_pb2.FrameworkInfo(id=asked.framework_id)
             self._runner.report_unknown(
                 known.info if known else info, [status.task_id.value for status in asked.statuses]

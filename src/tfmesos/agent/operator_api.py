@@ -89,26 +89,25 @@ class OperatorApi:
 
     def _fill_frameworks(self, found: agent_pb2.Response.GetFrameworks) -> None:
         found.SetInParent()
-        for framework in self._view.tasks.frameworks.values():
+        for framework in self._view.core.frameworks.values():
             found.frameworks.add().framework_info.CopyFrom(framework.info)
-        for framework in self._view.tasks.completed_frameworks:
+        for framework in self._view.core.completed_frameworks:
             found.completed_frameworks.add().framework_info.CopyFrom(framework.info)
 
     def _fill_tasks(self, found: agent_pb2.Response.GetTasks) -> None:
         found.SetInParent()
-        for record in self._view.tasks.records():
+        for record in self._view.core.tasks():
             kind = found.terminated_tasks if record.has_ended else found.launched_tasks
             kind.add().CopyFrom(record.task)
-        frameworks = [*self._view.tasks.frameworks.values(), *self._view.tasks.completed_frameworks]
+        frameworks = [*self._view.core.frameworks.values(), *self._view.core.completed_frameworks]
         for framework in frameworks:
-            found.completed_tasks.extend(record.task for record in framework.completed)
+            for executor in [*framework.executors.values(), *framework.completed]:
+                found.completed_tasks.extend(record.task for record in executor.completed)
 
     def _get_agent(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
         info = response.get_agent.agent_info
-        info.CopyFrom(self._view.identity.info(self._view.agent_id))
+        info.CopyFrom(self._view.identity.described(self._view.agent_id))
         info.ClearField("checkpoint")  # not in v1
-        del info.resources[:]
-        info.resources.extend(self._view.identity.resources.to_proto("post"))
 
     def _list_files(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
         response.list_files.SetInParent()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from tfmesos.agent.core import NANOSECONDS, Order, TaskKey
 from tfmesos.agent.mailbox import M, Mailbox
 from tfmesos.agent.registrar import Membership
-from tfmesos.agent.status_updates import TaskKey
-from tfmesos.agent.task_runner import TaskRunner
-from tfmesos.agent.tasks import NANOSECONDS
+from tfmesos.agent.runner import Runner
 from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2
 
@@ -23,14 +22,12 @@ class Orders:
     def __init__(
         self,
         membership: Membership,
-        runner: TaskRunner,
-        shutdown_grace_s: float,
+        runner: Runner,
         keep_resources: Callable[[Sequence[mesos_pb2.Resource]], None],
         answer: Callable[[internal_pb2.UpdateOperationStatusMessage], None],
     ) -> None:
         self._membership = membership
         self._runner = runner
-        self._shutdown_grace_s = shutdown_grace_s
         self._answer = answer
         self._keep_resources = keep_resources
 
@@ -43,6 +40,8 @@ class Orders:
         self._on(mailbox, internal_pb2.ShutdownFrameworkMessage, self._shut_down_framework)
         self._on(mailbox, internal_pb2.ShutdownExecutorMessage, self._shut_down_executor)
         self._on(mailbox, internal_pb2.UpdateFrameworkMessage, self._update_framework)
+        self._on(mailbox, internal_pb2.FrameworkToExecutorMessage, self._message)
+        self._on(mailbox, internal_pb2.DrainSlaveMessage, self._drain)
         self._on(mailbox, internal_pb2.CheckpointResourcesMessage, self._checkpoint_resources)
         self._on(mailbox, internal_pb2.ApplyOperationMessage, self._refuse_operation)
 
@@ -56,17 +55,33 @@ class Orders:
         mailbox.on(kind, handle_from_master)
 
     def _run_task(self, message: internal_pb2.RunTaskMessage) -> None:
-        framework, task = message.framework, message.task
-        if not framework.id.value or task.agent_id.value != self._membership.agent_id:
-            _log.warning("dropped task %s: it is for agent %s", task.task_id.value, task.agent_id.value)
-            return
-        self._runner.run(framework, task)
+        task = message.task
+        executor = task.executor if task.HasField("executor") else None
+        launches = message.launch_executor if message.HasField("launch_executor") else None
+        self._run(Order(framework=message.framework, tasks=(task,), executor=executor, launches_executor=launches))
 
     def _run_task_group(self, message: internal_pb2.RunTaskGroupMessage) -> None:
+        launches = message.launch_executor if message.HasField("launch_executor") else None
         for task in message.task_group.tasks:
-            task.executor.CopyFrom(message.executor)
-            if message.framework.id.value and task.agent_id.value == self._membership.agent_id:
-                self._runner.run(message.framework, task)
+            if not task.HasField("executor"):
+                task.executor.CopyFrom(message.executor)
+        self._run(
+            Order(
+                framework=message.framework,
+                tasks=tuple(message.task_group.tasks),
+                executor=message.executor,
+                is_group=True,
+                launches_executor=launches,
+            )
+        )
+
+    def _run(self, order: Order) -> None:
+        """Mesos 1.11 drops, silently, what is for another agent, or of a framework without an id, or nothing at all."""
+        strays = [task.task_id.value for task in order.tasks if task.agent_id.value != self._membership.agent_id]
+        if strays or not order.tasks or not order.framework.id.value:
+            _log.warning("dropped tasks %s: they are not for this agent", strays)
+            return
+        self._runner.run(order)
 
     def _kill_task(self, message: internal_pb2.KillTaskMessage) -> None:
         policy = message.kill_policy
@@ -77,17 +92,20 @@ class Orders:
         self._runner.acknowledge(TaskKey(message.framework_id.value, message.task_id.value), message.uuid)
 
     def _shut_down_framework(self, message: internal_pb2.ShutdownFrameworkMessage) -> None:
-        self._runner.shut_down_framework(message.framework_id.value, self._shutdown_grace_s)
+        self._runner.shut_down_framework(message.framework_id.value)
 
     def _shut_down_executor(self, message: internal_pb2.ShutdownExecutorMessage) -> None:
-        """A command task's executor has the task's id: its end is the task's."""
-        key = TaskKey(message.framework_id.value, message.executor_id.value)
-        if self._runner.tasks.find(key) is not None:
-            self._runner.kill(key, self._shutdown_grace_s)
+        self._runner.shut_down_executor(message.framework_id.value, message.executor_id.value)
 
     def _update_framework(self, message: internal_pb2.UpdateFrameworkMessage) -> None:
         if message.HasField("framework_info"):
-            self._runner.tasks.update_framework(message.framework_info)
+            self._runner.update_framework(message.framework_info)
+
+    def _message(self, message: internal_pb2.FrameworkToExecutorMessage) -> None:
+        self._runner.message(message.framework_id.value, message.executor_id.value, message.data)
+
+    def _drain(self, message: internal_pb2.DrainSlaveMessage) -> None:
+        self._runner.drain(message.config)
 
     def _checkpoint_resources(self, message: internal_pb2.CheckpointResourcesMessage) -> None:
         """The master's list is complete; tasks that need the volumes among them are refused when they come."""

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tfmesos.agent.core import AgentCore, ExecutorRecord, FrameworkRecord, Kind, Phase, TaskRecord, has_capability
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.identity import CAPABILITIES, Identity
 from tfmesos.agent.registrar import Membership
-from tfmesos.agent.task_records import FrameworkRecord, Phase, TaskRecord, has_capability
-from tfmesos.agent.tasks import Tasks
 from tfmesos.flags import flag_texts
 from tfmesos.resources import Resources
 from tfmesos.version import MESOS_VERSION, build_of_this
@@ -31,7 +30,7 @@ class AgentView:
     flags: AgentFlags
     identity: Identity
     membership: Membership
-    tasks: Tasks
+    core: AgentCore
     start_time: float
 
     @property
@@ -50,7 +49,7 @@ def version_info() -> mesos_pb2.VersionInfo:
 def state(view: AgentView) -> Json:
     """The answer of `/state`."""
     resources = view.identity.resources
-    used = used_resources(view.tasks)
+    used = used_resources(view.core)
     return {
         **message_to_dict(version_info()),
         "start_time": view.start_time,
@@ -63,28 +62,33 @@ def state(view: AgentView) -> Json:
         "attributes": {attribute.name: _attribute_value(attribute) for attribute in view.identity.attributes},
         **({"master_hostname": view.membership.master.host} if view.membership.master else {}),
         "flags": flag_texts(view.flags),
-        "frameworks": [_framework(framework) for framework in view.tasks.frameworks.values()],
-        "completed_frameworks": [_framework(framework) for framework in view.tasks.completed_frameworks],
+        "frameworks": [_framework(framework) for framework in view.core.frameworks.values()],
+        "completed_frameworks": [_framework(framework) for framework in view.core.completed_frameworks],
     }
 
 
-def used_resources(tasks: Tasks) -> Resources:
-    """What the tasks that have not ended hold."""
-    return _resources_of(record for record in tasks.records() if not record.has_ended)
+def used_resources(core: AgentCore) -> Resources:
+    """What the executors and tasks that have not ended hold."""
+    held = [record.task.resources for record in core.tasks() if not record.has_ended]
+    held += [executor.info.resources for executor in core.executors() if executor.has_container]
+    total = Resources()
+    for resources in held:
+        total = total + Resources.from_proto(resources).unallocated()
+    return total
 
 
 def metrics(view: AgentView) -> dict[str, float]:
     """The metrics that exist here, with Mesos' names."""
-    states = Counter(state_name(record.task.state) for record in view.tasks.records())
-    phases = Counter(record.phase for record in view.tasks.records())
-    total, used = view.identity.resources, used_resources(view.tasks)
+    states = Counter(state_name(record.task.state) for record in view.core.tasks())
+    phases = Counter(executor.phase for executor in view.core.executors())
+    total, used = view.identity.resources, used_resources(view.core)
     values: dict[str, float] = {
         "slave/registered": float(view.membership.is_registered),
         "slave/uptime_secs": time.time() - view.start_time,
-        "slave/frameworks_active": float(len(view.tasks.frameworks)),
-        "slave/executors_registering": float(phases[Phase.PREPARING] + phases[Phase.GATED]),
+        "slave/frameworks_active": float(len(view.core.frameworks)),
+        "slave/executors_registering": float(phases[Phase.REGISTERING]),
         "slave/executors_running": float(phases[Phase.RUNNING]),
-        "slave/executors_terminating": float(phases[Phase.KILLING]),
+        "slave/executors_terminating": float(phases[Phase.TERMINATING]),
     }
     for name in ("staging", "starting", "running", "killing"):
         values[f"slave/tasks_{name}"] = float(states[f"TASK_{name.upper()}"])
@@ -138,27 +142,36 @@ def _framework(framework: FrameworkRecord) -> Json:
         "hostname": info.hostname,
         **({"principal": info.principal} if info.principal else {}),
         **roles,
-        "executors": [_executor(record) for record in framework.tasks.values()],
-        "completed_executors": [_executor(record) for record in framework.completed],
+        "executors": [_executor(executor) for executor in framework.executors.values()],
+        "completed_executors": [_executor(executor) for executor in framework.completed],
     }
 
 
-def _executor(record: TaskRecord) -> Json:
-    """The executor that a command task would have."""
-    task = _task(record.task)
+def _executor(executor: ExecutorRecord) -> Json:
+    """An executor, also the one that a command task would have."""
+    records = [*executor.tasks.values(), *executor.completed]
+    told = executor.info if executor.kind is not Kind.COMMAND else records[0].task
+    role = next((item.allocation_info.role for item in told.resources if item.HasField("allocation_info")), "*")
     return {
-        "id": record.executor_id,
-        "name": record.executor_name,
-        "source": record.key.task_id,
-        "container": record.container_id,
-        "directory": record.directory,
-        "resources": task["resources"],
-        "role": task["role"],
-        **({"labels": task["labels"]} if "labels" in task else {}),
-        "tasks": [task] if not record.has_ended else [],
-        "queued_tasks": [],
-        "completed_tasks": [task] if record.has_ended else [],
+        "id": executor.executor_id,
+        "name": executor.info.name,
+        "source": executor.info.source,
+        "container": executor.container_id,
+        "directory": executor.directory,
+        "resources": Resources.from_proto(told.resources).summary(),
+        "role": role,
+        **({"labels": message_to_dict(told.labels).get("labels", [])} if told.HasField("labels") else {}),
+        **({"type": mesos_pb2.ExecutorInfo.Type.Name(executor.info.type)} if executor.info.type else {}),
+        "tasks": _tasks(record for record in executor.tasks.values() if record.is_delivered and not record.has_ended),
+        "queued_tasks": _tasks(
+            record for record in executor.tasks.values() if not record.is_delivered and not record.has_ended
+        ),
+        "completed_tasks": _tasks(record for record in records if record.has_ended),
     }
+
+
+def _tasks(records: Iterable[TaskRecord]) -> list[Json]:
+    return [_task(record.task) for record in records]
 
 
 def _task(task: mesos_pb2.Task) -> Json:
@@ -190,10 +203,3 @@ def _status(status: mesos_pb2.TaskStatus) -> Json:
         container.pop("executor_pid", None)
         shown["container_status"] = container
     return shown
-
-
-def _resources_of(records: Iterable[TaskRecord]) -> Resources:
-    total = Resources()
-    for record in records:
-        total = total + Resources.from_proto(record.task.resources).unallocated()
-    return total

@@ -13,21 +13,14 @@ import heapq
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from tfmesos.agent.core.records import TaskKey
 from tfmesos.wire import internal_pb2
 from tfmesos.wire.text import TERMINAL_STATES
 
 RETRY_FIRST_S = 10.0
 RETRY_MAX_S = 600.0
 _STALE_KEPT = 1000
-
-
-class TaskKey(NamedTuple):
-    """A task of a framework; task ids alone are not unique on an agent."""
-
-    framework_id: str
-    task_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
