@@ -10,7 +10,7 @@ from aiohttp import web
 
 from tfmesos.client import ExecutorEnvironment
 from tfmesos.transport import HttpServer, StreamReply, TcpAddress, reply
-from tfmesos.wire import agent_pb2, encode_record, executor_pb2, mesos_pb2
+from tfmesos.wire import RecordDecoder, agent_pb2, encode_record, executor_pb2, mesos_pb2
 
 Call = executor_pb2.Call
 Event = executor_pb2.Event
@@ -73,6 +73,8 @@ class FakeAgent:
     stubborn: set[str] = field(default_factory=set)
     """Commands that ignore SIGTERM."""
     session_ends: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    inputs: list[bytes] = field(default_factory=list)
+    """What ATTACH_CONTAINER_INPUT brought; `stop` is answered at once with an error."""
     current: Subscriber | None = None
     _server: HttpServer | None = None
 
@@ -120,6 +122,8 @@ class FakeAgent:
             return await self.launched.get()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.headers.get("Message-Content-Type") == PROTOBUF:
+            return await self._take_input(request)
         body = await request.read()
         if request.path == "/slave(1)/api/v1/executor":
             return await self._executor_call(Call.FromString(body), request)
@@ -188,6 +192,17 @@ class FakeAgent:
         self.launched.put_nowait(container)
         if command in self.held:
             await self.held[command].wait()
+        return reply(200)
+
+    async def _take_input(self, request: web.BaseRequest) -> web.StreamResponse:
+        decoder = RecordDecoder()
+        async for data in request.content.iter_any():
+            for record in decoder.feed(data):
+                attach = agent_pb2.Call.FromString(record).attach_container_input
+                if attach.process_io.data.data == b"stop":
+                    return reply(400, "enough")
+                if attach.HasField("process_io"):
+                    self.inputs.append(attach.process_io.data.data)
         return reply(200)
 
     async def _wait(self, container_id: mesos_pb2.ContainerID) -> web.StreamResponse:

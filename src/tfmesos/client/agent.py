@@ -1,15 +1,20 @@
 """The client of an agent's v1 API: files and containers."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager
 
 from tfmesos.client._calls import TEXT_LIMIT
 from tfmesos.client._kept import API, PROTOBUF_HEADERS, KeptConnection, check_answer
 from tfmesos.client.errors import CallRejected
 from tfmesos.transport import Address, HttpConnection, HttpResponse, HttpStream
-from tfmesos.wire import RecordDecoder, agent_pb2, decode, mesos_pb2
+from tfmesos.wire import RecordDecoder, agent_pb2, decode, encode_record, mesos_pb2
 
 _STREAM_HEADERS = {**PROTOBUF_HEADERS, "Accept": "application/recordio", "Message-Accept": PROTOBUF_HEADERS["Accept"]}
+_UPLOAD_HEADERS = {
+    **PROTOBUF_HEADERS,
+    "Content-Type": "application/recordio",
+    "Message-Content-Type": PROTOBUF_HEADERS["Content-Type"],
+}
 _UNKNOWN = 404
 
 
@@ -87,6 +92,18 @@ class AgentClient(KeptConnection):
         async with self._streaming(call) as output:
             yield output
 
+    async def attach_input(
+        self, container_id: mesos_pb2.ContainerID, messages: AsyncIterable[agent_pb2.ProcessIO]
+    ) -> None:
+        """Send input (DATA of STDIN, empty for its end; CONTROL) to a container that has a console.
+
+        Returns when the agent has taken it all or the container has ended.
+        """
+        async with await HttpConnection.open(self._address, self._timeout_s) as connection:
+            headers = {**_UPLOAD_HEADERS, **self._proof}
+            answer = await connection.upload("POST", API, headers, _input_records(container_id, messages))
+        check_answer("ATTACH_CONTAINER_INPUT", answer)
+
     async def _call(self, call: agent_pb2.Call, path: str) -> agent_pb2.Response:
         answer = await self.request("POST", API, PROTOBUF_HEADERS, call.SerializeToString())
         if answer.status == _UNKNOWN:
@@ -112,6 +129,21 @@ class AgentClient(KeptConnection):
                 text = (await stream.read(TEXT_LIMIT)).decode(errors="replace")
                 raise CallRejected(_name(call), stream.status, text)
             yield _messages(stream)
+
+
+async def _input_records(
+    container_id: mesos_pb2.ContainerID, messages: AsyncIterable[agent_pb2.ProcessIO]
+) -> AsyncIterator[bytes]:
+    call = agent_pb2.Call(type=agent_pb2.Call.ATTACH_CONTAINER_INPUT)
+    attach = call.attach_container_input
+    attach.type = agent_pb2.Call.AttachContainerInput.CONTAINER_ID
+    attach.container_id.CopyFrom(container_id)
+    yield encode_record(call.SerializeToString())
+    attach.type = agent_pb2.Call.AttachContainerInput.PROCESS_IO
+    attach.ClearField("container_id")
+    async for message in messages:
+        attach.process_io.CopyFrom(message)
+        yield encode_record(call.SerializeToString())
 
 
 async def _messages(stream: HttpStream) -> AsyncIterator[agent_pb2.ProcessIO]:

@@ -43,18 +43,32 @@ class Exchange:
 
     def encode(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes:
         """The request's bytes. ProtocolError where HTTP cannot carry it."""
+        length = {"Content-Length": str(len(body))} if body or method != "GET" else {}
+        parts = [h11.Data(data=body)] if body else []
+        return self._send(self._request(method, path, {**headers, **length}), *parts, h11.EndOfMessage())
+
+    def encode_head(self, method: str, path: str, headers: Mapping[str, str]) -> bytes:
+        """The head of a request whose body follows in pieces. ProtocolError where HTTP cannot carry it."""
+        return self._send(self._request(method, path, {**headers, "Transfer-Encoding": "chunked"}))
+
+    def encode_piece(self, data: bytes) -> bytes:
+        """A piece of the body; an empty one ends it."""
+        return self._send(h11.Data(data=data) if data else h11.EndOfMessage())
+
+    def _request(self, method: str, path: str, headers: Mapping[str, str]) -> h11.Request:
         fields = list(headers.items())
         if not any(name.lower() == "host" for name in headers):
             fields.insert(0, ("Host", str(self._address) if isinstance(self._address, TcpAddress) else "localhost"))
-        if body or method != "GET":
-            fields.append(("Content-Length", str(len(body))))
         try:
-            head = self._http.send(h11.Request(method=method, target=path, headers=fields))
-            payload = self._http.send(h11.Data(data=body)) if body else b""
-            self._http.send(h11.EndOfMessage())
+            return h11.Request(method=method, target=path, headers=fields)
         except h11.LocalProtocolError as error:
             raise ProtocolError(self._address, str(error)) from error
-        return (head or b"") + (payload or b"")
+
+    def _send(self, *events: h11.Request | h11.Data | h11.EndOfMessage) -> bytes:
+        try:
+            return b"".join(bytes(self._http.send(event) or b"") for event in events)
+        except h11.LocalProtocolError as error:
+            raise ProtocolError(self._address, str(error)) from error
 
     def feed(self, data: bytes) -> bytes | None:
         """Take bytes (none: the peer's end). What is left over once the answer is complete, else None.

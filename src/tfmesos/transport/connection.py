@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, cast
 
@@ -150,6 +150,36 @@ class HttpConnection:
             exchange.abandon()
             raise
 
+    async def upload(
+        self, method: str, path: str, headers: Mapping[str, str], pieces: AsyncIterable[bytes]
+    ) -> HttpResponse:
+        """Send a request whose body is made piece by piece, and await its whole answer.
+
+        An answer that comes before the last piece ends the upload. No other request may be made meanwhile.
+        """
+        exchange = Exchange(self.address, self._wire.flow)
+        self._begin(exchange, exchange.encode_head(method, path, headers))
+        sending = asyncio.create_task(self._send_pieces(exchange, pieces))
+        sending.add_done_callback(lambda ended: self.abort() if ended.cancelled() or ended.exception() else None)
+        try:
+            head = await exchange.head
+            content = await exchange.read(DEFAULT_LIMIT)
+        except TransportError:
+            if sending.done():
+                sending.result()
+            raise
+        finally:
+            sending.cancel()
+            await asyncio.wait([sending])
+        return HttpResponse(status=head.status_code, reason=reason_of(head), headers=headers_of(head), body=content)
+
+    async def _send_pieces(self, exchange: Exchange, pieces: AsyncIterable[bytes]) -> None:
+        async for piece in pieces:
+            if piece:
+                await self._wire.writable.wait()
+                self._transport.write(exchange.encode_piece(piece))
+        self._transport.write(exchange.encode_piece(b""))
+
     @property
     def is_closed(self) -> bool:
         """Whether either side has closed."""
@@ -179,11 +209,14 @@ class HttpConnection:
         exchange = Exchange(self.address, self._wire.flow)
         data = exchange.encode(method, path, headers or {}, body)
         await self._wire.writable.wait()
+        self._begin(exchange, data)
+        return exchange
+
+    def _begin(self, exchange: Exchange, data: bytes) -> None:
         if self.is_closed:
             raise ConnectionLost(self.address)
         self._wire.exchanges.append(exchange)
         self._transport.write(data)
-        return exchange
 
 
 def error_text(error: OSError) -> str:
