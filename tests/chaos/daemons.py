@@ -1,0 +1,117 @@
+"""A master and an agent as programs on fixed addresses, to be killed and started again on the same directories."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.chaos.traces import processes_with
+
+
+class Daemon:
+    """A program of ours that is started again and again."""
+
+    def __init__(self, module: str, arguments: list[str], log: Path, mark: str) -> None:
+        self._argv = [sys.executable, "-m", f"tfmesos.cli.{module}", *arguments]
+        self._log = log
+        self._mark = mark
+        self._read_from = 0
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        name, _, value = self._mark.partition("=")
+        self._read_from = self._log.stat().st_size if self._log.exists() else 0
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._argv,
+                env={**os.environ, name: value},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        """Send it a signal and wait for its end; its exit status."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def log(self) -> str:
+        """What it has said since its last start."""
+        with self._log.open("rb") as log:
+            log.seek(self._read_from)
+            return log.read().decode(errors="replace")
+
+    def expect(self, text: str, timeout_s: float = 30.0) -> None:
+        """Until it has said this since its last start."""
+        assert self.process is not None
+        deadline = time.monotonic() + timeout_s
+        while text not in self.log():
+            assert self.process.poll() is None, f"it ended:\n{self.log()}"
+            assert time.monotonic() < deadline, f"no {text!r} in:\n{self.log()}"
+            time.sleep(0.02)  # what is waited for lies outside this process
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+class Cluster:
+    """One master and one agent."""
+
+    def __init__(self, directory: Path, mark: str) -> None:
+        self.mark = mark
+        master_port, agent_port = free_port(), free_port()
+        self.address = f"127.0.0.1:{master_port}"
+        self.master = Daemon(
+            "mesos_master",
+            [
+                "--ip=127.0.0.1", f"--port={master_port}", f"--work_dir={directory}/master",
+                "--allocation_interval=100ms",
+            ],
+            directory / "master.log",
+            mark,
+        )  # fmt: skip
+        self.agent = Daemon(
+            "mesos_agent",
+            [
+                f"--master={self.address}", "--ip=127.0.0.1", f"--port={agent_port}", f"--work_dir={directory}/agent",
+                f"--runtime_dir={directory}/run", "--resources=cpus:3;mem:4096;disk:1024;ports:[]",
+                "--registration_backoff_factor=20ms",
+            ],
+            directory / "agent.log",
+            mark,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        self.master.start()
+        self.master.expect(" listens on ")
+        self.agent.start()
+        self.agent.expect(" registered with ")
+
+    def stop(self) -> None:
+        """By force, whatever is left."""
+        for pid in list(processes_with(self.mark)):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        for daemon in (self.master, self.agent):
+            if daemon.process is not None:
+                daemon.process.wait()
+
+    def wait_no_process(self, timeout_s: float) -> list[str]:
+        """What still runs when nothing does or the time is over; the two daemons themselves do not count."""
+        own = {daemon.process.pid for daemon in (self.master, self.agent) if daemon.process is not None}
+        deadline = time.monotonic() + timeout_s
+        while (left := [pid for pid in processes_with(self.mark) if pid not in own]) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return [f"{pid} {Path(f'/proc/{pid}/cmdline').read_bytes()!r}" for pid in left]
