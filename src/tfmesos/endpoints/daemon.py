@@ -32,6 +32,7 @@ class Daemon:
         self.started_s = now()
         self._metrics = metrics
         self._now = now
+        metrics.add_gauges(lambda: {f"system/{name}": number for name, number in machine_numbers().items()})
 
     @property
     def uptime_s(self) -> float:

@@ -22,6 +22,11 @@ async def json_page(request: web.BaseRequest, body: bytes) -> web.Response:
     content_type = "application/json"
     if function is not None:
         body, content_type = function.encode(errors="replace") + b"(" + body + b")", "text/javascript"
+    return await whole_reply(request, body, content_type)
+
+
+async def whole_reply(request: web.BaseRequest, body: bytes, content_type: str) -> web.Response:
+    """200 with a body that may be large: its compression does not make others wait."""
     if len(body) < _IN_THREAD_FROM:
         return reply(200, body, content_type, request=request)
     return await asyncio.to_thread(reply, 200, body, content_type, request=request)

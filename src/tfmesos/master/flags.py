@@ -180,6 +180,19 @@ class MasterFlags:
     max_unreachable_tasks_per_framework: int = flag(
         default=1000, help="Number of tasks on unreachable agents to remember for each framework."
     )
+    max_operator_event_stream_subscribers: int = flag(
+        default=1000, help="Number of operators that may watch events; with more the oldest stream is closed."
+    )
+    publish_per_framework_metrics: bool = flag(
+        default=True, help="Whether /metrics tell of each framework (master/frameworks/…)."
+    )
+    log_dir: str | None = flag(
+        default=None, help="Directory of the log file 'mesos-master.INFO', made if absent; no log file if not given."
+    )
+    external_log_file: str | None = flag(
+        default=None,
+        help="A file that others write this program's log to; shown as /master/log instead of --log_dir's.",
+    )
     quiet: bool = flag(default=False, help="No log on stderr.")
     logging_level: str = flag(default="INFO", help="Least level that is logged: 'INFO', 'WARNING' or 'ERROR'.")
 
@@ -210,6 +223,7 @@ class MasterFlags:
             ("max_completed_frameworks", self.max_completed_frameworks),
             ("max_completed_tasks_per_framework", self.max_completed_tasks_per_framework),
             ("max_unreachable_tasks_per_framework", self.max_unreachable_tasks_per_framework),
+            ("max_operator_event_stream_subscribers", self.max_operator_event_stream_subscribers),
         ):
             yield count < 0, f"--{name}={count}: a number from 0 is wanted"
         yield (

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from tfmesos.metrics.timer import Timer
 
-Gauges = Callable[[], Mapping[str, float]]
-"""Reads numbers that may go down."""
+Reading = Callable[[], Mapping[str, float]]
+"""Reads numbers that are kept elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,20 @@ class Snapshot:
 class Metrics:
     """Counters that are there from the start at 0, timers, and gauges that are read only when somebody asks."""
 
-    def __init__(self, counters: Iterable[str] = (), gauges: Iterable[Gauges] = ()) -> None:
+    def __init__(self, counters: Iterable[str] = (), gauges: Iterable[Reading] = ()) -> None:
         self.counts: Counter[str] = Counter(dict.fromkeys(counters, 0))
         """Numbers that only grow; a name that was not announced appears with its first count."""
         self._gauges = list(gauges)
+        self._counters: list[Reading] = []
         self._timers: dict[str, Timer] = {}
 
-    def add_gauges(self, gauges: Gauges) -> None:
-        """Read these, too."""
+    def add_gauges(self, gauges: Reading) -> None:
+        """Read these, too: numbers that may go down."""
         self._gauges.append(gauges)
+
+    def add_counters(self, counters: Reading) -> None:
+        """Read these, too: numbers that only grow."""
+        self._counters.append(counters)
 
     def record(self, name: str, value_ms: float, now: float) -> None:
         """What the timer of this name measures took so long."""
@@ -46,12 +51,15 @@ class Metrics:
 
     def snapshot(self, now: float) -> Snapshot:
         """All numbers; `now` is of the clock that timers were recorded by."""
+        counters = {name: float(count) for name, count in self.counts.items()}
+        for read in self._counters:
+            counters |= read()
         gauges: dict[str, float] = {}
         for read in self._gauges:
             gauges |= read()
         return Snapshot(
             gauges=gauges,
-            counters={name: float(count) for name, count in self.counts.items()},
+            counters=counters,
             timers={name: timer.values(now) for name, timer in self._timers.items()},
         )
 

@@ -13,8 +13,10 @@ _Framework = master_pb2.Response.GetFrameworks.Framework
 def describe_agent(target: _Agent, agent: Agent) -> None:
     """Fill an entry of GET_AGENTS and of AGENT_ADDED."""
     target.agent_info.CopyFrom(agent.info)
-    target.active = agent.is_connected
-    target.deactivated = False
+    del target.agent_info.resources[:]
+    target.agent_info.resources.extend(Resources.from_proto(agent.info.resources).to_proto("post"))
+    target.active = agent.is_active
+    target.deactivated = agent.is_deactivated
     target.version = agent.version
     target.pid = str(agent.pid)
     target.registered_time.nanoseconds = nanoseconds(agent.registered_s)
@@ -25,6 +27,10 @@ def describe_agent(target: _Agent, agent: Agent) -> None:
     target.offered_resources.extend(agent.offered().to_proto("endpoint"))
     for number in sorted(agent.capabilities):
         target.capabilities.add(type=mesos_pb2.AgentInfo.Capability.Type.ValueType(number))
+    if agent.drain is not None:
+        target.drain_info.CopyFrom(agent.drain)
+        if agent.drain_started_s is not None:
+            target.estimated_drain_start_time.nanoseconds = nanoseconds(int(agent.drain_started_s))
 
 
 def describe_framework(target: _Framework, framework: Framework) -> None:

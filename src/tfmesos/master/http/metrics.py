@@ -1,14 +1,21 @@
-"""`/metrics/snapshot`: numbers by Mesos' names. Built only when asked."""
+"""What a master measures, by Mesos' names; read only when asked (Mesos 1.11: src/master/metrics.cpp)."""
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 from tfmesos.master.core.books import Books
-from tfmesos.metrics import machine_numbers
+from tfmesos.master.flags import MasterFlags
+from tfmesos.master.http.framework_metrics import framework_counters, framework_gauges
+from tfmesos.metrics import Metrics, shares
 from tfmesos.resources import Resources
-from tfmesos.wire.text import state_name
+from tfmesos.wire import mesos_pb2
 
 _RESOURCES = ("cpus", "gpus", "mem", "disk")
-_LIVE_STATES = ("staging", "starting", "running", "killing", "unreachable")
+_LIVE_STATES = {
+    name: mesos_pb2.TaskState.Value(f"TASK_{name.upper()}")
+    for name in ("staging", "starting", "running", "killing", "unreachable")
+}
 _COUNTERS = (
     "dropped_messages",
     "recovery_slave_removals",
@@ -51,38 +58,58 @@ _COUNTERS = (
         for name in (
             "executor_to_framework_messages",
             "framework_to_executor_messages",
+            "operation_status_update_acknowledgements",
+            "operation_status_updates",
             "status_update_acknowledgements",
             "status_updates",
         )
     ),
+    *(f"slave_unreachable_{step}" for step in ("scheduled", "canceled", "completed")),
+    *(f"slave_shutdowns_{step}" for step in ("scheduled", "canceled", "completed")),
     "slave_registrations",
     "slave_reregistrations",
     "slave_removals",
     *(f"slave_removals/reason_{reason}" for reason in ("registered", "unhealthy", "unregistered")),
 )
+_ALWAYS_ZERO = {
+    "allocator/event_queue_dispatches": 0.0,
+    "allocator/mesos/event_queue_dispatches": 0.0,
+    "master/event_queue_dispatches": 0.0,
+    "master/event_queue_http_requests": 0.0,
+    "master/event_queue_messages": 0.0,
+    "master/http_cache_hits": 0.0,
+    "registrar/queued_operations": 0.0,
+}
+"""Queues and a cache that Mesos has and this master does not need."""
 
 
-def snapshot(books: Books, uptime_s: float) -> dict[str, float]:
-    """Every metric, now."""
-    numbers = {f"master/{name}": float(books.counts[name]) for name in _COUNTERS}
-    numbers |= {"master/elected": 1.0, "master/uptime_secs": uptime_s}
-    numbers |= _members(books) | _tasks(books) | _resources(books)
-    return numbers | {f"system/{name}": number for name, number in machine_numbers().items()}
+def master_metrics(books: Books, flags: MasterFlags, uptime_s: Callable[[], float]) -> Metrics:
+    """What a master measures; more gauges and timers are added by those who know them."""
+    metrics = Metrics()
+    metrics.add_counters(lambda: {f"master/{name}": float(books.counts[name]) for name in {*_COUNTERS, *books.counts}})
+    metrics.add_gauges(lambda: {"master/elected": 1.0, "master/uptime_secs": uptime_s(), **_ALWAYS_ZERO})
+    for read in (_members, _tasks, _resources):
+        metrics.add_gauges(partial(read, books))
+    if flags.publish_per_framework_metrics:
+        metrics.add_counters(partial(framework_counters, books))
+        metrics.add_gauges(partial(framework_gauges, books))
+    return metrics
 
 
 def _members(books: Books) -> dict[str, float]:
     frameworks, agents = len(books.frameworks), len(books.agents)
     connected_frameworks = sum(framework.is_connected for framework in books.frameworks.values())
     connected_agents = sum(agent.is_connected for agent in books.agents.values())
+    active_agents = sum(agent.is_active for agent in books.agents.values())
     return {
         "master/frameworks_active": float(connected_frameworks),
         "master/frameworks_connected": float(connected_frameworks),
         "master/frameworks_disconnected": float(frameworks - connected_frameworks),
         "master/frameworks_inactive": float(frameworks - connected_frameworks),
-        "master/slaves_active": float(connected_agents),
+        "master/slaves_active": float(active_agents),
         "master/slaves_connected": float(connected_agents),
         "master/slaves_disconnected": float(agents - connected_agents),
-        "master/slaves_inactive": float(agents - connected_agents),
+        "master/slaves_inactive": float(agents - active_agents),
         "master/slaves_unreachable": float(len(books.unreachable_agents)),
         "master/outstanding_offers": float(len(books.offers)),
     }
@@ -90,11 +117,11 @@ def _members(books: Books) -> dict[str, float]:
 
 def _tasks(books: Books) -> dict[str, float]:
     states = Counter(
-        state_name(task.message.state).removeprefix("TASK_").lower()
+        task.message.state
         for framework in books.frameworks.values()
         for task in (*framework.tasks.values(), *framework.unreachable.values())
     )
-    return {f"master/tasks_{state}": float(states[state]) for state in _LIVE_STATES}
+    return {f"master/tasks_{name}": float(states[number]) for name, number in _LIVE_STATES.items()}
 
 
 def _resources(books: Books) -> dict[str, float]:
@@ -103,15 +130,7 @@ def _resources(books: Books) -> dict[str, float]:
     used = sum((agent.used() for agent in books.agents.values()), Resources())
     plain = total.nonrevocable(), used.nonrevocable()
     for name in _RESOURCES:
-        numbers |= _share(f"master/{name}", plain[0].scalar(name), plain[1].scalar(name))
+        numbers |= shares(f"master/{name}", plain[0].scalar(name), plain[1].scalar(name))
         revocable = total.scalar(name) - plain[0].scalar(name), used.scalar(name) - plain[1].scalar(name)
-        numbers |= _share(f"master/{name}_revocable", *revocable)
+        numbers |= shares(f"master/{name}_revocable", *revocable)
     return numbers
-
-
-def _share(name: str, total: int, used: int) -> dict[str, float]:
-    return {
-        f"{name}_total": total / 1000,
-        f"{name}_used": used / 1000,
-        f"{name}_percent": used / total if total else 0.0,
-    }

@@ -4,6 +4,7 @@ import uuid
 
 from aiohttp import web
 
+from tfmesos.endpoints import refused_head
 from tfmesos.master.core.events import Called, Subscribed
 from tfmesos.master.engine import Engine, Subscriber
 from tfmesos.master.ids import FrameworkId, StreamId
@@ -69,6 +70,8 @@ class SchedulerApi:
             return reply(400, "Framework cannot be found")
         if not framework.is_connected:
             return reply(403, "Framework is not subscribed")
+        if framework.pid:
+            return reply(403, "Framework is not connected via HTTP")
         if stream_id is None:
             return reply(400, f"All non-subscribe calls should include the '{_STREAM_ID}' header")
         if stream_id != framework.stream_id:
@@ -78,22 +81,3 @@ class SchedulerApi:
                 f"associated with framework ID {framework_id}",
             )
         return None
-
-
-def refused_head(request: web.BaseRequest) -> web.Response | None:
-    """Why the head of a v1 request is refused: its method or its Content-Type; None if it is fine."""
-    if request.method != "POST":
-        return method_refused(request.method, "POST")
-    content_type = request.headers.get("Content-Type")
-    if content_type is None:
-        return reply(400, "Expecting 'Content-Type' to be present")
-    if content_type not in (JSON, PROTOBUF):
-        return reply(415, f"Expecting 'Content-Type' of {JSON} or {PROTOBUF}")
-    return None
-
-
-def method_refused(method: str, *allowed: str) -> web.Response:
-    """405 with Mesos' text."""
-    names = ", ".join(f"'{name}'" for name in allowed)
-    text = f"405 Method Not Allowed. Expecting one of {{ {names} }}, but received '{method}'."
-    return reply(405, text, headers={"Allow": ", ".join(allowed)})

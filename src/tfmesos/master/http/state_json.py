@@ -8,6 +8,8 @@ from google.protobuf.message import Message
 
 from tfmesos.master.core.books import Agent, Books, Executor, Framework, Offer, Task
 from tfmesos.master.core.descriptions import offered_to, used_by
+from tfmesos.master.core.lifecycle import FrameworkState
+from tfmesos.master.http.texts import TaskTexts
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.json_codec import message_to_dict
@@ -16,21 +18,25 @@ from tfmesos.wire.text import state_name
 Json = dict[str, Any]
 """A JSON object on its way out; nothing inside the master reads one."""
 
-_COUNTED = ("STAGING", "STARTING", "RUNNING", "KILLING", "FINISHED", "KILLED", "FAILED", "LOST", "ERROR", "UNREACHABLE")
+_NAMES = ("STAGING", "STARTING", "RUNNING", "KILLING", "FINISHED", "KILLED", "FAILED", "LOST", "ERROR", "UNREACHABLE")
+_COUNTED = {f"TASK_{name}": mesos_pb2.TaskState.Value(f"TASK_{name}") for name in _NAMES}
 _MULTI_ROLE = mesos_pb2.FrameworkInfo.Capability.MULTI_ROLE
+
+
+def agent_info_json(info: mesos_pb2.AgentInfo) -> Json:
+    """An entry of `recovered_slaves`, and the beginning of one of `slaves`."""
+    model: Json = {
+        "id": info.id.value,
+        "hostname": info.hostname,
+        "port": info.port,
+        "attributes": {one.name: _attribute(one) for one in info.attributes},
+    }
+    return model | ({"domain": message_to_dict(info.domain)} if info.HasField("domain") else {})
 
 
 def agent_json(agent: Agent) -> Json:
     """An entry of `slaves`."""
-    model: Json = {
-        "id": agent.id,
-        "hostname": agent.info.hostname,
-        "port": agent.info.port,
-        "attributes": {one.name: _attribute(one) for one in agent.info.attributes},
-    }
-    if agent.info.HasField("domain"):
-        model["domain"] = message_to_dict(agent.info.domain)
-    model |= {"pid": str(agent.pid), "registered_time": agent.registered_s}
+    model = agent_info_json(agent.info) | {"pid": str(agent.pid), "registered_time": agent.registered_s}
     if agent.reregistered_s is not None:
         model["reregistered_time"] = agent.reregistered_s
     return model | {
@@ -39,10 +45,11 @@ def agent_json(agent: Agent) -> Json:
         "offered_resources": agent.offered().summary(),
         "reserved_resources": {role: part.summary() for role, part in _reserved(agent.total).items()},
         "unreserved_resources": agent.total.unreserved().summary(),
-        "active": agent.is_connected,
-        "deactivated": False,
+        "active": agent.is_active,
+        "deactivated": agent.is_deactivated,
         "version": agent.version,
-        "capabilities": _names(mesos_pb2.AgentInfo.Capability.Type, agent.capabilities),
+        "capabilities": _names(mesos_pb2.AgentInfo.Capability.Type, sorted(agent.capabilities)),
+        **_drain(agent),
     }
 
 
@@ -69,12 +76,12 @@ def framework_summary_json(framework: Framework, books: Books) -> Json:
         "webui_url": info.webui_url,
         "active": framework.is_connected,
         "connected": framework.is_connected,
-        "recovered": framework.life.state is not None and framework.life.state.value == "recovered",
+        "recovered": framework.life.state is FrameworkState.RECOVERED,
     }
 
 
-def framework_json(framework: Framework, books: Books) -> Json:
-    """An entry of `frameworks` and `completed_frameworks`."""
+def framework_json(framework: Framework, books: Books, texts: TaskTexts) -> Json:
+    """An entry of `frameworks` and `completed_frameworks`, for `json_object`: tasks are written already."""
     info = framework.info
     model = framework_summary_json(framework, books)
     model |= {
@@ -91,9 +98,9 @@ def framework_json(framework: Framework, books: Books) -> Json:
         model["reregistered_time"] = framework.reregistered_s
     model |= {"roles": list(info.roles)} if framework.has(_MULTI_ROLE) else {"role": info.role}
     model |= {
-        "tasks": [task_json(task) for task in framework.tasks.values()],
-        "unreachable_tasks": [task_json(task) for task in framework.unreachable.values()],
-        "completed_tasks": [task_json(task) for task in framework.completed],
+        "tasks": texts.list(framework.tasks.values()),
+        "unreachable_tasks": texts.list(framework.unreachable.values()),
+        "completed_tasks": texts.list(framework.completed),
         "offers": [offer_json(offer) for offer in framework.offers.values()],
         "executors": [executor_json(agent, executor) for agent, executor in books.executors_of(framework.id)],
     }
@@ -160,10 +167,18 @@ def executor_json(agent: Agent, executor: Executor) -> Json:
     return model | {"slave_id": agent.id}
 
 
-def task_counts(tasks: Iterable[Task]) -> Json:
-    """The counters of `/state-summary`."""
-    counts = Counter(state_name(task.message.state) for task in tasks)
-    return {f"TASK_{name}": counts[f"TASK_{name}"] for name in _COUNTED}
+def task_counts(states: Counter[int]) -> Json:
+    """The counters of `/state-summary`, from how many tasks are in which state."""
+    return {name: states[number] for name, number in _COUNTED.items()}
+
+
+def _drain(agent: Agent) -> Json:
+    if agent.drain is None:
+        return {}
+    began: Json = {}
+    if agent.drain_started_s is not None:
+        began["estimated_drain_start_time_seconds"] = float(int(agent.drain_started_s))
+    return {"drain_info": message_to_dict(agent.drain)} | began
 
 
 def _messages(resources: Resources) -> list[Json]:
