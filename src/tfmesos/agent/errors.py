@@ -6,6 +6,7 @@ AgentError                 the agent cannot start or go on; exit status 1 as Mes
   BadAgentFlags            a value of a flag cannot be used on this machine
   CheckpointUnusable       what the agent before kept cannot be read
   AgentChanged             this agent is not the one that its work directory remembers
+  BadUser                  a task cannot run as its user here; only that task fails
   LaunchFailed             a container could not be made (containerizer/errors.py); only its task fails
 
 An address that is taken is transport's BindError.
@@ -55,3 +56,7 @@ class AgentChanged(AgentError):
             f"old flags, or end its tasks by --recover=cleanup, or give its id up: rm -f {path}"
         )
         self.difference = difference
+
+
+class BadUser(AgentError):
+    """There is no such user on this machine, or this agent may not become it."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfmesos.agent.containerizer.users import group_name, user_name
+from tfmesos.agent.users import group_name, user_name
 
 READ_LIMIT = 16 * 4096  # Mesos 1.11: at most 16 pages at once
 

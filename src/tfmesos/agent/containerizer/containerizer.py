@@ -17,9 +17,11 @@ from tfmesos.agent.containerizer.refusals import config_fault
 from tfmesos.agent.containerizer.runtime_dir import RuntimeDir
 from tfmesos.agent.containerizer.specification import console, container_environment, process_spec
 from tfmesos.agent.containerizer.tree import ContainerTree
-from tfmesos.agent.containerizer.users import Identity, identity_of
+from tfmesos.agent.errors import BadUser
+from tfmesos.agent.fetcher import Fetcher, FetchFailed, FetchOrder
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.sandboxes import Owner, make_nested_sandbox, make_sandbox
+from tfmesos.agent.users import Identity, identity_of
 from tfmesos.supervision import Supervised, SupervisionError, Supervisors, Termination
 
 _log = logging.getLogger(__name__)
@@ -34,6 +36,8 @@ class Containerizer:
         self._supervisors = supervisors
         self._host = host
         self._tree = ContainerTree()
+        self.fetcher = Fetcher(flags, supervisors, os.environ)
+        """For its metrics."""
         self._runtime_dir = RuntimeDir(Path(flags.runtime_dir or f"{flags.work_dir}/run").absolute())
         self._orphans: set[asyncio.Task[None]] = set()
 
@@ -117,6 +121,7 @@ class Containerizer:
         for launch in launches:
             launch.cancel()
         await asyncio.gather(*launches, return_exceptions=True)
+        await self.fetcher.close()
         await self._supervisors.close(end_detached=end_detached)
         self._runtime_dir.unlock()
 
@@ -129,6 +134,8 @@ class Containerizer:
             raise LaunchFailed(fault)
         identity = self._identity(config.user)
         _make_sandbox(config, parent, identity)
+        if config.command.uris:
+            await self._fetch(config, identity)
         has_record = config.checkpoint or console(config) is not None
         try:
             return await self._fork(config, identity, self._runtime_dir.add(config) if has_record else None)
@@ -136,6 +143,19 @@ class Containerizer:
             if has_record:
                 self._runtime_dir.remove(config.id)
             raise
+
+    async def _fetch(self, config: ContainerConfig, identity: Identity | None) -> None:
+        order = FetchOrder(
+            container_id=str(config.id),
+            uris=config.command.uris,
+            sandbox=config.directory,
+            user=config.user,
+            identity=identity,
+        )
+        try:
+            await self.fetcher.fetch(order)
+        except FetchFailed as error:
+            raise LaunchFailed(str(error)) from error
 
     async def _fork(self, config: ContainerConfig, identity: Identity | None, record_dir: str | None) -> Container:
         parent = self._parent_of(config)
@@ -168,7 +188,10 @@ class Containerizer:
             return None
         if not user and os.geteuid() == 0:
             raise LaunchFailed("neither the task nor its framework names a user, and none is root by accident")
-        return identity_of(user) if user else None
+        try:
+            return identity_of(user) if user else None
+        except BadUser as error:
+            raise LaunchFailed(str(error)) from error
 
     def _environment(self, config: ContainerConfig) -> Mapping[str, str]:
         parent = self._tree.find(config.id.parent) if config.is_debug and config.id.parent is not None else None

@@ -23,8 +23,6 @@ def config_fault(config: ContainerConfig) -> str | None:
 def _command_fault(command: mesos_pb2.CommandInfo) -> str | None:
     if not command.value:
         return "the command has no value"
-    if command.uris:
-        return f"URIs are not fetched by this agent yet: {command.uris[0].value}"
     for variable in command.environment.variables:
         if variable.type == mesos_pb2.Environment.Variable.SECRET:
             return f"secrets are not supported by this agent yet: environment variable {variable.name}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tfmesos.agent.containerizer.config import ContainerConfig
-from tfmesos.agent.containerizer.users import Identity
 from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.users import Identity
 from tfmesos.supervision import Console, LogLimit, ProcessSpec
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -7,7 +7,7 @@ import os
 import pwd
 from dataclasses import dataclass
 
-from tfmesos.agent.containerizer.errors import LaunchFailed
+from tfmesos.agent.errors import BadUser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,17 +22,17 @@ class Identity:
 def identity_of(name: str) -> Identity | None:
     """The ids that a task of this user has to take; None if the agent is that user already.
 
-    Raises LaunchFailed if there is no such user, or if this agent may not become it.
+    Raises BadUser if there is no such user, or if this agent may not become it.
     """
     try:
         user = pwd.getpwnam(name)
     except (KeyError, ValueError):  # ValueError: a zero byte in the name
-        raise LaunchFailed(f"there is no user {name!r} on this agent") from None
+        raise BadUser(f"there is no user {name!r} on this agent") from None
     if user.pw_uid == os.geteuid():
         return None
     if os.geteuid() != 0:
         own = _name(os.geteuid())
-        raise LaunchFailed(
+        raise BadUser(
             f"cannot run as user {name!r}: the agent runs as {own!r}; start it as root or with --no-switch_user"
         )
     return Identity(uid=user.pw_uid, gid=user.pw_gid, groups=tuple(os.getgrouplist(name, user.pw_gid)))

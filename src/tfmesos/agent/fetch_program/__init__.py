@@ -1,0 +1,10 @@
+"""The program that fetches what tasks ask for; runs as the task's user, in its sandbox, with nothing but this job.
+
+    python -P -m tfmesos.agent.fetch_program
+
+job.py        what is to be fetched: environment variables in the child
+sources.py    where bytes come from: files of this machine, http, https, ftp
+places.py     where they go: a directory that nothing can leave
+archives.py   what is extracted
+__main__.py   one URI after the other; exit status 1 with a line on stderr for the first that fails
+"""

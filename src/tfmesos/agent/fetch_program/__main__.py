@@ -1,0 +1,56 @@
+"""Fetch one URI after the other into the current directory."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+
+from tfmesos.agent.fetch_program.archives import extract_archive, extractor_of
+from tfmesos.agent.fetch_program.errors import FetchError
+from tfmesos.agent.fetch_program.job import Item, Job
+from tfmesos.agent.fetch_program.places import Place
+from tfmesos.agent.fetch_program.sources import shown, write_source
+
+_MEMORY = 2 * 1024**3
+"""An archive can say that it has headers of any size."""
+
+
+def main() -> int:
+    """The exit status."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY if hard == resource.RLIM_INFINITY else min(hard, _MEMORY), hard))
+    job = Job.from_environment(os.environ)
+    place = Place(".")
+    for item in job.items:
+        try:
+            _fetch(item, job, place)
+        except (FetchError, OSError) as error:
+            reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+            _say(f"Failed to fetch '{shown(item.uri)}': {reason}")
+            return 1
+    return 0
+
+
+def _fetch(item: Item, job: Job, place: Place) -> None:
+    _say(f"Fetching '{shown(item.uri)}'")
+    write_source(item, job, place)
+    place.check_links()
+    if item.is_executable:
+        os.chmod(item.name, 0o755, follow_symlinks=True)
+    elif item.is_extracted:
+        extract = extractor_of(item.name)
+        if extract is None:
+            _say(f"Not extracted, because it is no archive: '{item.name}'")
+        else:
+            extract_archive(extract, item.name, item.name, place)
+            _say(f"Extracted '{item.name}'")
+    _say(f"Fetched '{shown(item.uri)}' to '{os.path.abspath(item.name)}'")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
