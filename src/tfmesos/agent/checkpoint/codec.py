@@ -34,7 +34,7 @@ CODEC: RecordCodec[Fact] = RecordCodec(
         10: (FrameworkKept, (message(mesos_pb2.FrameworkInfo),)),
         11: (FrameworkEnding, (TEXT,)),
         12: (FrameworkForgotten, (TEXT,)),
-        20: (ExecutorKept, (TEXT, TEXT, message(mesos_pb2.ExecutorInfo), FLAG, TEXT)),
+        20: (ExecutorKept, (TEXT, TEXT, message(mesos_pb2.ExecutorInfo), FLAG, TEXT, FLAG)),
         21: (ExecutorEnding, (TEXT, SECONDS, SECONDS)),
         22: (ExecutorForgotten, (TEXT,)),
         30: (TaskKept, (TEXT, TEXT, message(mesos_pb2.TaskInfo), _COUNT)),

@@ -65,6 +65,8 @@ class ExecutorKept:
     info: mesos_pb2.ExecutorInfo
     is_command: bool
     directory: str = ""
+    has_worked: bool = False
+    """It was given a task; TaskSent says so, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tfmesos.agent.checkpoint.facts import DrainKept, ExecutorEnding, TaskKillAsked
@@ -38,6 +39,8 @@ class RecoveredExecutor:
     container_id: str
     is_command: bool
     directory: str
+    has_worked: bool = False
+    """It was given a task, perhaps one that is completed."""
     ending: ExecutorEnding | None = None
 
 
@@ -66,3 +69,10 @@ class Recovered:
     frameworks: dict[str, RecoveredFramework] = field(default_factory=dict)
     completed: dict[str, mesos_pb2.FrameworkInfo] = field(default_factory=dict)
     """The last frameworks that were forgotten, oldest first."""
+
+    def pending_updates(self) -> Iterator[internal_pb2.StatusUpdate]:
+        """All updates that are still to be acknowledged, those of each task oldest first."""
+        for framework in self.frameworks.values():
+            for task in framework.tasks.values():
+                yield from task.pending
+            yield from framework.strays

@@ -121,7 +121,11 @@ class CheckpointState:
             if fact.framework_id in self.sum.frameworks:
                 self._framework_of[container_id] = fact.framework_id
                 self.sum.frameworks[fact.framework_id].executors[container_id] = RecoveredExecutor(
-                    info=fact.info, container_id=container_id, is_command=fact.is_command, directory=fact.directory
+                    info=fact.info,
+                    container_id=container_id,
+                    is_command=fact.is_command,
+                    directory=fact.directory,
+                    has_worked=fact.has_worked,
                 )
             return
         framework_id = self._framework_of.get(container_id)
@@ -151,6 +155,9 @@ class CheckpointState:
         match fact:
             case TaskSent():
                 task.was_sent = True
+                executor = framework.executors.get(task.container_id)
+                if executor is not None:
+                    executor.has_worked = True
             case TaskKillAsked():
                 task.kill = fact
             case TaskForgotten():
@@ -190,6 +197,7 @@ def _facts_of(framework_id: str, framework: RecoveredFramework) -> Iterator[Fact
             info=executor.info,
             is_command=executor.is_command,
             directory=executor.directory,
+            has_worked=executor.has_worked,
         )
         if executor.ending is not None:
             yield executor.ending
