@@ -187,6 +187,11 @@ def test_what_cannot_be_asked_is_told(words: tuple[str, ...], text: str) -> None
     assert caught.value.exit_status == 1
 
 
+def test_a_group_without_tasks_would_never_end_and_is_refused() -> None:
+    with pytest.raises(ExecuteError, match="Failed to load flag 'task_group': it has no tasks"):
+        request_of('--task_group={"tasks":[]}')
+
+
 def test_a_task_that_is_no_task_is_told() -> None:
     with pytest.raises(ExecuteError, match="Failed to load flag 'task'"):
         request_of('--task={"name":"x"}')

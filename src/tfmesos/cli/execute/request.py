@@ -44,6 +44,8 @@ def build_request(flags: ExecuteFlags) -> Request:
     framework = _framework(flags, user)
     if flags.task_group is not None:
         group = message_of(mesos_pb2.TaskGroupInfo, flags.task_group, "task_group")
+        if not group.tasks:
+            raise ExecuteError("Failed to load flag 'task_group': it has no tasks")
         executor = _executor(flags)
         return _request(flags, framework, tuple(group.tasks), executor)
     if flags.task is not None:
