@@ -74,8 +74,8 @@ def test_a_restarted_master_reads_the_same_state(
 
 def test_a_file_cut_at_any_byte_gives_the_state_after_some_operation(tmp_path: Path) -> None:
     operations: list[Operation] = [
-        AdmitAgent(info=agent_info("a")),
-        AdmitAgent(info=agent_info("b")),
+        AdmitAgent(info=agent_info("a"), pid="slave(1)@127.0.0.1:1"),
+        AdmitAgent(info=agent_info("b"), pid="slave(1)@127.0.0.1:1"),
         MarkAgent(agent_id=AgentId("b"), is_deactivated=True),
         LoseAgent(agent_id=AgentId("a"), at_s=5.0),
         EndFramework(framework_id=FrameworkId("x")),

@@ -11,6 +11,8 @@ from tfmesos.journal import FLAG, SECONDS, TEXT, JournalError, Keeper, RecordCod
 from tfmesos.master.core.registry import (
     AdmitAgent,
     EndFramework,
+    ForgetDriver,
+    KeepDriver,
     LoseAgent,
     MarkAgent,
     MarkAgentGone,
@@ -25,12 +27,14 @@ REGISTRY_FILE = "registry.journal"
 _KIND, _VERSION = "master-registry", 1
 _CODEC: RecordCodec[Operation] = RecordCodec(
     {
-        1: (AdmitAgent, (message(mesos_pb2.AgentInfo),)),
+        1: (AdmitAgent, (message(mesos_pb2.AgentInfo), TEXT)),
         2: (RemoveAgent, (TEXT,)),
         3: (LoseAgent, (TEXT, SECONDS)),
         4: (MarkAgentGone, (TEXT, SECONDS)),
         5: (MarkAgent, (TEXT, FLAG, message(mesos_pb2.DrainInfo), SECONDS)),
         6: (EndFramework, (TEXT,)),
+        7: (KeepDriver, (message(mesos_pb2.FrameworkInfo), TEXT)),
+        8: (ForgetDriver, (TEXT,)),
     }
 )
 

@@ -196,7 +196,7 @@ class Books:
     _next: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.recovered_agents = dict(self.registry.admitted)
+        self.recovered_agents = {agent_id: one.info for agent_id, one in self.registry.admitted.items()}
 
     @property
     def unreachable_agents(self) -> Mapping[AgentId, float]:

@@ -5,9 +5,10 @@ from typing import TypeAlias
 from tfmesos.master.core.books import Framework
 from tfmesos.master.core.events import BindStream, CancelTimer, EndStream, HeartbeatDue, Link, Send, SetTimer, Tell
 from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.registry import ForgetDriver, KeepDriver
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.transport import NO_PID, Pid
-from tfmesos.wire import internal_pb2, scheduler_pb2
+from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 
 Channel: TypeAlias = StreamId | Pid
 HEARTBEAT_INTERVAL_S = 15.0
@@ -25,10 +26,13 @@ class Channels:
     def open(self, framework: Framework, channel: Channel, *, is_forced: bool = True) -> None:
         """From now on the framework is reached here; it is told so."""
         is_again = framework.pid == channel and not is_forced
-        framework.pid = channel if isinstance(channel, Pid) else NO_PID
         if isinstance(channel, Pid):
+            framework.pid = channel
+            self.renew(framework)
             self._ledger.emit(Link(channel), Send(channel, self.greeting(framework, is_again=is_again)))
             return
+        self._forget_driver(framework)
+        framework.pid = NO_PID
         framework.stream_id = channel
         self._ledger.emit(BindStream(channel, framework.id))
         event = _Event(type=_Event.SUBSCRIBED)
@@ -37,6 +41,20 @@ class Channels:
         event.subscribed.master_info.CopyFrom(self._books.master)
         self._ledger.tell(framework, event)
         self.heartbeat(framework.id, channel)
+
+    def renew(self, framework: Framework) -> None:
+        """The framework's info changed: what is kept of a driver follows."""
+        if not framework.pid:
+            return
+        info = mesos_pb2.FrameworkInfo()
+        info.CopyFrom(framework.info)
+        kept = KeepDriver(info=info, pid=str(framework.pid))
+        if self._books.registry.drivers.get(framework.id) != kept:
+            self._ledger.record(kept)
+
+    def resume(self, framework: Framework) -> None:
+        """A driver from before the restart goes on: it does not know of it. If it is not there, its link breaks."""
+        self._ledger.emit(Link(framework.pid))
 
     def greeting(
         self, framework: Framework, *, is_again: bool
@@ -70,12 +88,13 @@ class Channels:
         if framework.stream_id is not None:
             self._ledger.emit(CancelTimer(HeartbeatDue(framework.id, framework.stream_id)))
         framework.stream_id = None
+        self._forget_driver(framework)
 
     def close(self, framework: Framework) -> None:
         """The framework has ended, and so does its stream."""
         if framework.stream_id is not None:
             self._ledger.emit(EndStream(framework.stream_id))
-            self.lose(framework)
+        self.lose(framework)
 
     def heartbeat(self, framework_id: FrameworkId, stream_id: StreamId) -> None:
         """Send one and ask for the next, if the stream still is the framework's."""
@@ -83,3 +102,7 @@ class Channels:
         if framework is not None and framework.stream_id == stream_id:
             self._ledger.tell(framework, _Event(type=_Event.HEARTBEAT))
             self._ledger.emit(SetTimer(HeartbeatDue(framework_id, stream_id), HEARTBEAT_INTERVAL_S))
+
+    def _forget_driver(self, framework: Framework) -> None:
+        if framework.id in self._books.registry.drivers:
+            self._ledger.record(ForgetDriver(framework_id=framework.id))

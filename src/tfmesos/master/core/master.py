@@ -133,6 +133,7 @@ class MasterCore:
                 self._drivers.break_link(pid)
             case Started():
                 self._observers.start()
+                self._subscriptions.resume()
                 self._ledger.emit(SetTimer(AllocationDue(), self._flags.allocation_interval))
             case TimeCame(timer=timer):
                 self._time_came(timer)

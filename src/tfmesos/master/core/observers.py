@@ -7,7 +7,11 @@ from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.partings import Partings
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import AgentId
+from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2
+
+_NO_OBSERVER = "slave-observer(0)"
+"""Its pongs need no answer."""
 
 
 class Pace:
@@ -37,10 +41,19 @@ class Observers:
         """Agents that wait for their turn to be unreachable."""
 
     def start(self) -> None:
-        """Give agents from before the restart their time to come back."""
-        if self._books.recovered_agents:
-            self._ledger.log(f"{len(self._books.recovered_agents)} agents are expected back")
-            self._ledger.emit(SetTimer(RecoveryOver(), self._flags.agent_reregister_timeout))
+        """Give agents from before the restart their time to come back, and tell them that it runs.
+
+        Mesos 1.11: an agent re-registers at once when a ping says that it is not connected; else it would wait for
+        pings for 75 s. (Mesos' own master does not do that.)
+        """
+        if not self._books.recovered_agents:
+            return
+        self._ledger.log(f"{len(self._books.recovered_agents)} agents are expected back")
+        self._ledger.emit(SetTimer(RecoveryOver(), self._flags.agent_reregister_timeout))
+        ping = internal_pb2.PingSlaveMessage(connected=False)
+        for admission in self._books.registry.admitted.values():
+            if pid := Pid.parse(admission.pid):
+                self._ledger.emit(Send(pid, ping, _NO_OBSERVER))
 
     def observe(self, agent: Agent) -> None:
         """Begin to ping, or go on with a clean record."""

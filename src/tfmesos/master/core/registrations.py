@@ -141,12 +141,18 @@ class Registrations:
         agent.observer = self._books.new_observer()
         self._books.agents[agent.id] = agent
         self._books.recovered_agents.pop(agent.id, None)
-        if self._books.registry.admitted.get(agent.id) != agent.info:
-            self._ledger.record(AdmitAgent(info=agent.info))
+        self._record(agent)
         self._books.agents_by_pid[pid] = agent
         self._books.agents_by_observer[agent.observer] = agent
         self._ledger.emit(Link(pid))
         return agent
+
+    def _record(self, agent: Agent) -> None:
+        info = mesos_pb2.AgentInfo()
+        info.CopyFrom(agent.info)
+        admission = AdmitAgent(info=info, pid=str(agent.pid))
+        if self._books.registry.admitted.get(agent.id) != admission:
+            self._ledger.record(admission)
 
     def _describe(
         self, agent: Agent, message: internal_pb2.RegisterSlaveMessage | internal_pb2.ReregisterSlaveMessage
@@ -235,12 +241,10 @@ class Registrations:
 
     def _renew(self, agent: Agent, message: internal_pb2.ReregisterSlaveMessage) -> None:
         """Take over what the agent says of itself; what was refused of it may be wanted as it is now."""
-        is_as_before = agent.info == message.slave
         attributes, capabilities = list(agent.info.attributes), agent.capabilities
         agent.info.CopyFrom(message.slave)
         self._describe(agent, message)
-        if not is_as_before:
-            self._ledger.record(AdmitAgent(info=agent.info))
+        self._record(agent)
         if attributes != list(agent.info.attributes) or capabilities != agent.capabilities:
             self._ledger.withdraw_offers(agent.offers.values(), rescind=True)
             self._ledger.inform(

@@ -23,6 +23,8 @@ class AdmitAgent:
     """An agent registered, came back, or changed. Its marks stay."""
 
     info: mesos_pb2.AgentInfo
+    pid: str
+    """Where it can be told that its master is back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,24 @@ class EndFramework:
     framework_id: FrameworkId
 
 
-Operation: TypeAlias = AdmitAgent | RemoveAgent | LoseAgent | MarkAgentGone | MarkAgent | EndFramework
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepDriver:
+    """A framework is reached by a scheduler driver's pid. Drivers do not notice a restart: their frameworks go on."""
+
+    info: mesos_pb2.FrameworkInfo
+    pid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetDriver:
+    """A framework is not reached by a driver any more."""
+
+    framework_id: FrameworkId
+
+
+Operation: TypeAlias = (
+    AdmitAgent | RemoveAgent | LoseAgent | MarkAgentGone | MarkAgent | EndFramework | KeepDriver | ForgetDriver
+)
 
 
 @dataclass(slots=True)
@@ -73,13 +92,14 @@ class RegistryState:
     """The sum of all operations."""
 
     max_completed_frameworks: int = 50
-    admitted: dict[AgentId, mesos_pb2.AgentInfo] = field(default_factory=dict)
+    admitted: dict[AgentId, AdmitAgent] = field(default_factory=dict)
     unreachable: OrderedDict[AgentId, float] = field(default_factory=OrderedDict)
     """Since when; oldest first."""
     gone: OrderedDict[AgentId, float] = field(default_factory=OrderedDict)
     marks: dict[AgentId, MarkAgent] = field(default_factory=dict)
     """Of admitted and unreachable agents that are deactivated or drain."""
     completed: OrderedDict[FrameworkId, None] = field(default_factory=OrderedDict)
+    drivers: dict[FrameworkId, KeepDriver] = field(default_factory=dict)
 
     def apply(self, operation: Operation) -> None:
         """Take an operation in."""
@@ -87,7 +107,7 @@ class RegistryState:
             case AdmitAgent(info=info):
                 agent_id = AgentId(info.id.value)
                 self.unreachable.pop(agent_id, None)
-                self.admitted[agent_id] = info
+                self.admitted[agent_id] = operation
             case RemoveAgent(agent_id=agent_id):
                 self._forget(agent_id)
             case LoseAgent(agent_id=agent_id, at_s=at_s):
@@ -102,14 +122,18 @@ class RegistryState:
                 if operation.is_deactivated or operation.drain is not None:
                     self.marks[agent_id] = operation
             case EndFramework(framework_id=framework_id):
+                self.drivers.pop(framework_id, None)
                 _put(self.completed, framework_id, None, self.max_completed_frameworks)
+            case KeepDriver(info=info):
+                self.drivers[FrameworkId(info.id.value)] = operation
+            case ForgetDriver(framework_id=framework_id):
+                self.drivers.pop(framework_id, None)
             case _:
                 assert_never(operation)
 
     def operations(self) -> Iterator[Operation]:
         """A shortest story that leads to this state, for a file written anew."""
-        for info in self.admitted.values():
-            yield AdmitAgent(info=info)
+        yield from self.admitted.values()
         for agent_id, at_s in self.unreachable.items():
             yield LoseAgent(agent_id=agent_id, at_s=at_s)
         for agent_id, at_s in self.gone.items():
@@ -117,6 +141,7 @@ class RegistryState:
         yield from self.marks.values()
         for framework_id in self.completed:
             yield EndFramework(framework_id=framework_id)
+        yield from self.drivers.values()
 
     def _forget(self, agent_id: AgentId) -> None:
         self.admitted.pop(agent_id, None)

@@ -45,6 +45,18 @@ class Subscriptions:
         elif not self._is_retry(info, channel):
             self._add(info, channel, subscribe.suppressed_roles)
 
+    def resume(self) -> None:
+        """Enter the frameworks of drivers from before the restart, as if nothing had been."""
+        for kept in self._books.registry.drivers.values():
+            info = mesos_pb2.FrameworkInfo()
+            info.CopyFrom(kept.info)
+            framework = Framework(info, FrameworkState.CONNECTED, self._ledger.now, self._books.limits)
+            framework.pid = Pid.parse(kept.pid)
+            self._books.frameworks[framework.id] = framework
+            self._inform_allocator(framework)
+            self._ledger.log(f"expecting the driver of {framework} at {framework.pid}")
+            self._channels.resume(framework)
+
     def recover(self, info: mesos_pb2.FrameworkInfo) -> Framework:
         """Enter a framework that only a returning agent knows; it has its failover_timeout to subscribe.
 
@@ -71,6 +83,7 @@ class Subscriptions:
             return
         is_changed = framework.info != update.framework_info
         self._replace_info(framework, update.framework_info, update.suppressed_roles)
+        self._channels.renew(framework)
         if is_changed:
             self._ledger.announce.framework_updated(framework)
         self._tell_agents(framework)
