@@ -31,23 +31,21 @@ class Kind(IntEnum):
     """from it, the last one [wait status or -, blank, killed 0 or 1, blank, message]"""
     REFUSED = 8
     """from the fork server in a supervisor's place; from a supervisor that will not do what was asked [message]"""
-    READY = 9
-    """from it: its record is there, the gate may be opened []"""
-    SIGNAL = 10
+    SIGNAL = 9
     """to it: for the main process [number]"""
-    ADOPT = 11
+    ADOPT = 10
     """to it, by a new owner []; the answer is HELLO, then STARTED; or REFUSED"""
-    ATTACH = 12
+    ATTACH = 11
     """to it, by whoever wants to use the console [o for output, i for input]; the answer is ATTACHED or REFUSED"""
-    ATTACHED = 13
+    ATTACHED = 12
     """from it []"""
-    STDIN = 14
+    STDIN = 13
     """to it [bytes; none: the end]"""
-    RESIZE = 15
+    RESIZE = 14
     """to it [rows, blank, columns]"""
-    STDOUT = 16
+    STDOUT = 15
     """from it [bytes]"""
-    STDERR = 17
+    STDERR = 16
     """from it [bytes]"""
 
 
@@ -89,7 +87,6 @@ class Program:
     directory: bytes
     stdout: bytes
     stderr: bytes
-    record_dir: bytes = b""
     uid: int | None
     gid: int | None
     groups: list[int]
@@ -110,7 +107,7 @@ class Program:
         """Fields separated by NUL, which none can hold (as execve takes them)."""
         numbers = (self.uid, self.gid, self.grace_s, len(self.argv), *self.groups)
         options = (self.recovery_timeout_s, *(self.console or (None, None, None)), *(self.log_limit or (None, None)))
-        fixed = (self.executable, self.directory, self.stdout, self.stderr, self.record_dir)
+        fixed = (self.executable, self.directory, self.stdout, self.stderr)
         return b"\0".join((*fixed, _to_texts(numbers), _to_texts(options), *self.argv, *self.environment))
 
     @classmethod
@@ -118,7 +115,7 @@ class Program:
         """What encode made."""
         self = cls()
         fields = body.split(b"\0")
-        self.executable, self.directory, self.stdout, self.stderr, self.record_dir, numbers, options = fields[:7]
+        self.executable, self.directory, self.stdout, self.stderr, numbers, options = fields[:6]
         uid, gid, grace_s, argc, *groups = numbers.decode().split(" ")
         self.uid, self.gid, self.grace_s = _from_text(uid), _from_text(gid), float(grace_s)
         self.groups = [int(group) for group in groups]
@@ -129,8 +126,8 @@ class Program:
             self.console = int(pairs[0]), int(pairs[1]), int(pairs[2])
         if pairs[3] != "-":
             self.log_limit = int(pairs[3]), int(pairs[4])
-        self.argv = fields[7 : 7 + int(argc)]
-        self.environment = fields[7 + int(argc) :]
+        self.argv = fields[6 : 6 + int(argc)]
+        self.environment = fields[6 + int(argc) :]
         return self
 
 
