@@ -11,14 +11,11 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from aiohttp import web
-from google.protobuf.message import Message
 
 from tfmesos.agent.api import Api
+from tfmesos.agent.assembly import build_runner
 from tfmesos.agent.checkpoint import CheckpointStore, Recovered
-from tfmesos.agent.container_runs import ContainerRuns
 from tfmesos.agent.containerizer import Containerizer
-from tfmesos.agent.core import AgentCore, CoreSettings
-from tfmesos.agent.environment import Environments
 from tfmesos.agent.errors import AgentStopped, BadAgentFlags
 from tfmesos.agent.executor_api.api import ExecutorApi
 from tfmesos.agent.executor_api.streams import ExecutorStreams
@@ -28,19 +25,18 @@ from tfmesos.agent.identity import Identity, address_towards, advertised_pid, ch
 from tfmesos.agent.mailbox import Mailbox
 from tfmesos.agent.member import AgentMember
 from tfmesos.agent.orders import Orders
+from tfmesos.agent.outbox import Outbox
+from tfmesos.agent.recorder import CheckpointRecorder
 from tfmesos.agent.recovery import recovered_id
 from tfmesos.agent.registrar import Membership
-from tfmesos.agent.reporter import NoRecorder, Reporter
 from tfmesos.agent.resources_detection import offered_resources
-from tfmesos.agent.runner import Runner
 from tfmesos.agent.sandboxes import WorkDir
 from tfmesos.agent.scope import Scope
 from tfmesos.agent.state import AgentView
-from tfmesos.agent.task_watches import TaskWatches
 from tfmesos.discovery import Detector
 from tfmesos.resources import ResourcesError, parse_attributes
 from tfmesos.supervision import Supervisors, read_boot_id
-from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress, UnixAddress, reply
+from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress, reply
 from tfmesos.wire import internal_pb2, mesos_pb2
 
 _log = logging.getLogger(__name__)
@@ -144,7 +140,17 @@ class Agent:
             before = Recovered()
         containerizer = Containerizer(flags, Supervisors(), identity.pid.host)
         streams = ExecutorStreams(identity)
-        runner = self._runner(identity, work_dir, containerizer, streams)
+        outbox = Outbox(store, lambda message: membership.send(message))
+        runner = build_runner(
+            flags,
+            identity,
+            listens_on=self.address,
+            work_dir=work_dir,
+            containerizer=containerizer,
+            streams=streams,
+            recorder=CheckpointRecorder(store),
+            send=outbox.send,
+        )
         member = AgentMember(identity, work_dir, runner, self._stop, store, before, boot_id)
         membership = Membership(
             node, self._detector, member, flags.registration_backoff_factor, random.Random(), agent_id
@@ -165,31 +171,9 @@ class Agent:
         cleanup.push_async_callback(runner.close)
         cleanup.callback(membership.close)
         await containerizer.start()
+        outbox.begin(group)
         runner.begin(group)
         membership.begin(group)
-
-    def _runner(
-        self, identity: Identity, work_dir: WorkDir, containerizer: Containerizer, streams: ExecutorStreams
-    ) -> Runner:
-        flags, recorder = self._flags, NoRecorder()
-        core = AgentCore(
-            CoreSettings(
-                max_completed_frameworks=flags.max_completed_frameworks,
-                max_completed_executors=flags.max_completed_executors_per_framework,
-                registration_timeout_s=flags.executor_registration_timeout,
-                reregistration_timeout_s=flags.executor_reregistration_timeout,
-                shutdown_grace_s=flags.executor_shutdown_grace_period,
-            )
-        )
-        socket = self._listen.path if isinstance(self._listen, UnixAddress) else None
-        containers = ContainerRuns(containerizer, work_dir, Environments(flags, socket), str(identity.pid))
-        reporter = Reporter(core, identity.pid, recorder, self._send)
-        watches = TaskWatches(containerizer, identity.pid.host)
-        return Runner(core, reporter, containers, streams, watches, recorder, self._send)
-
-    def _send(self, message: Message) -> None:
-        assert self._membership is not None
-        self._membership.send(message)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._api is None:  # it listens, but is not put together yet

@@ -18,6 +18,7 @@ from tfmesos.agent.containerizer import (
 from tfmesos.agent.core import Ending, ExecutorRecord, Kind
 from tfmesos.agent.environment import Environments, ExecutorPlace
 from tfmesos.agent.refusals import executor_refusal, refusal
+from tfmesos.agent.reporter import Recorder
 from tfmesos.agent.sandboxes import WorkDir
 from tfmesos.wire import mesos_pb2
 
@@ -44,11 +45,17 @@ class ContainerRuns:
     """The containers of executors, each followed by a task of its own."""
 
     def __init__(
-        self, containerizer: Containerizer, work_dir: WorkDir, environments: Environments, agent_pid: str
+        self,
+        containerizer: Containerizer,
+        work_dir: WorkDir,
+        environments: Environments,
+        recorder: Recorder,
+        agent_pid: str,
     ) -> None:
         self._containerizer = containerizer
         self._work_dir = work_dir
         self._environments = environments
+        self._recorder = recorder
         self._pid = agent_pid
         self._running: dict[str, asyncio.Task[None]] = {}
         self._allowed: set[str] = set()  # whose gate is to be opened
@@ -104,6 +111,7 @@ class ContainerRuns:
         self._events.forked(executor, container.pid)
         if executor.container_id in self._allowed:
             self._allowed.discard(executor.container_id)
+            await self._recorder.wait_written()
             await container.open_gate()
             self._events.opened(executor)
         await self._wait(executor, container)

@@ -26,27 +26,17 @@ _SOURCE_EXECUTOR = mesos_pb2.TaskStatus.SOURCE_EXECUTOR
 class Recorder(Protocol):
     """Writes down what a restarted agent must know. None of these waits."""
 
-    def note(self, fact: Fact) -> None:
+    def note(self, fact: Fact, /) -> None:
         """This is about to be carried out (of a Report only `update` is told)."""
 
     def update(self, update: internal_pb2.StatusUpdate) -> None:
         """From now on the agent answers for this update."""
 
-    def acknowledged(self, key: TaskKey, update_uuid: bytes) -> None:
+    def acknowledged(self, key: TaskKey, uuid: bytes, /) -> None:
         """The framework has had the update."""
 
-
-class NoRecorder:
-    """Writes nothing down."""
-
-    def note(self, fact: Fact) -> None:
-        pass
-
-    def update(self, update: internal_pb2.StatusUpdate) -> None:
-        pass
-
-    def acknowledged(self, key: TaskKey, update_uuid: bytes) -> None:
-        pass
+    async def wait_written(self) -> None:
+        """Until all of that survives the end of this process: at once, unless the disk is full."""
 
 
 class Reporter:
@@ -67,9 +57,12 @@ class Reporter:
         """Send nothing more."""
         self._retries.close()
 
-    def joined(self, agent_id: str) -> None:
-        """The agent is registered: send what is outstanding."""
+    def name_agent(self, agent_id: str) -> None:
+        """What updates say of where they come from."""
         self._agent_id = agent_id
+
+    def joined(self) -> None:
+        """The agent is registered: send what is outstanding."""
         self._forward(self.updates.resume(self._loop.time()))
 
     def left(self) -> None:
@@ -79,6 +72,10 @@ class Reporter:
     def forget_framework(self, framework_id: str) -> None:
         """Nothing of it is to be reported any more."""
         self.updates.forget_framework(framework_id)
+
+    def requeue(self, update: internal_pb2.StatusUpdate) -> None:
+        """An update of the agent before that is still to be acknowledged; comes before `joined`."""
+        self.updates.add(update, self._loop.time())
 
     def report(self, report: Report) -> None:
         """Queue an update and send it as soon as it is its turn."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,10 +12,13 @@ from typing import Any
 from google.protobuf.message import Message
 
 from tfmesos.agent.alarm import Alarm
+from tfmesos.agent.checkpoint import Recovered
 from tfmesos.agent.container_runs import ContainerRuns
+from tfmesos.agent.containerizer import Container
 from tfmesos.agent.core import (
     Action,
     AgentCore,
+    Clocks,
     CloseStream,
     Deliver,
     Ending,
@@ -22,6 +26,7 @@ from tfmesos.agent.core import (
     ForgetExecutor,
     ForgetFramework,
     ForgetTask,
+    Found,
     KeepDrain,
     KeepEnding,
     KeepFramework,
@@ -105,11 +110,30 @@ class Runner:
         await self._watches.close()
         await self._containers.close()
 
+    def restore(self, agent_id: str, kept: Recovered, containers: Mapping[str, Container]) -> None:
+        """Go on where the agent before has stopped; `containers`: those that are left of it, by id. After `begin`."""
+        self._name_agent(agent_id)
+        found = {
+            container_id: Found(
+                pid=container.pid, directory=container.directory, has_started=container.main_pid is not None
+            )
+            for container_id, container in containers.items()
+        }
+        actions = self.core.restore(kept, found, Clocks(now=self._loop.time(), wall=time.time()))
+        for update in kept.pending_updates():
+            self._reporter.requeue(update)
+        self._do(actions)
+        for executor in list(self.core.executors()):
+            container = containers.get(executor.container_id)
+            if container is not None:
+                self._containers.adopt(executor, container)
+            elif executor.has_container:
+                self.ended(executor, Ending(wait_status=None))
+
     def joined(self, agent_id: str) -> None:
         """The agent is registered: send what is outstanding."""
-        self._agent_id = agent_id
-        self._streams.describe_agent(agent_id)
-        self._reporter.joined(agent_id)
+        self._name_agent(agent_id)
+        self._reporter.joined()
 
     def left(self) -> None:
         """The agent is not registered: keep updates back."""
@@ -201,6 +225,11 @@ class Runner:
         """A task's health check has failed too often."""
         _log.info("task %s of %s: unhealthy, it is killed", record.key.task_id, record.key.framework_id)
         self._do(self.core.unhealthy(record))
+
+    def _name_agent(self, agent_id: str) -> None:
+        self._agent_id = agent_id
+        self._streams.describe_agent(agent_id)
+        self._reporter.name_agent(agent_id)
 
     def _do(self, actions: Sequence[Action]) -> None:
         for action in actions:

@@ -9,6 +9,7 @@ command_tasks.py    tasks whose executor the agent itself is
 executor_tasks.py   executors with a program of their own, seen from outside
 executor_calls.py   what such executors say
 reports.py          what frameworks are told
+restoring.py        what the agent before has kept
 updates.py          the streams of status updates
 """
 
@@ -49,12 +50,14 @@ from tfmesos.agent.core.records import (
     TaskRecord,
     has_capability,
 )
+from tfmesos.agent.core.restoring import Clocks, Found
 
 __all__ = [
     "NANOSECONDS",
     "Action",
     "AgentCore",
     "Cause",
+    "Clocks",
     "CloseStream",
     "CoreSettings",
     "Deliver",
@@ -64,6 +67,7 @@ __all__ = [
     "ForgetExecutor",
     "ForgetFramework",
     "ForgetTask",
+    "Found",
     "FrameworkRecord",
     "KeepDrain",
     "KeepEnding",

@@ -11,8 +11,9 @@ record goes when all terminal updates are acknowledged and its container is gone
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from tfmesos.agent.checkpoint import Recovered
 from tfmesos.agent.core.actions import Action, KeepDrain, KeepFramework, KeepFrameworkEnding
 from tfmesos.agent.core.books import Books, CoreSettings, Deadlines
 from tfmesos.agent.core.command_tasks import CommandTasks, grace_of
@@ -22,6 +23,7 @@ from tfmesos.agent.core.executor_tasks import ExecutorTasks
 from tfmesos.agent.core.launches import Launches, Order
 from tfmesos.agent.core.records import ExecutorRecord, FrameworkRecord, Kind, TaskKey, TaskRecord
 from tfmesos.agent.core.reports import Reports, Status
+from tfmesos.agent.core.restoring import Clocks, Found, Restoration
 from tfmesos.wire import executor_pb2, mesos_pb2
 
 _UNKNOWN_TO_MASTER = "Reconciliation: task unknown to the agent"
@@ -39,6 +41,7 @@ class AgentCore:
         self._commands = CommandTasks(*parts)
         self._executors = ExecutorTasks(*parts)
         self._calls = ExecutorCalls(*parts, self._executors)
+        self._restoration = Restoration(self._books, self._deadlines, self._commands)
 
     @property
     def settings(self) -> CoreSettings:
@@ -79,6 +82,13 @@ class AgentCore:
     def find_executor(self, framework_id: str, executor_id: str) -> ExecutorRecord | None:
         """An executor that is not forgotten."""
         return self._books.find_executor(framework_id, executor_id)
+
+    def restore(self, kept: Recovered, found: Mapping[str, Found], clocks: Clocks) -> list[Action]:
+        """Go on where the agent before has stopped. `found`: containers, by id; comes before all other events.
+
+        Afterwards each container that was found is followed to its end, and `ended` is told of each other.
+        """
+        return self._restoration.restore(kept, found, clocks)
 
     def run(self, order: Order, container_id: str, now: float) -> list[Action]:
         """The master hands over tasks; `container_id` is for a new executor."""

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import count
 
 from tfmesos.agent.core.actions import Action, ForgetExecutor, ForgetFramework, ForgetTask, KeepDrain, KeepFramework
-from tfmesos.agent.core.records import ExecutorRecord, FrameworkRecord, Phase, TaskKey, TaskRecord
+from tfmesos.agent.core.records import ExecutorRecord, FrameworkRecord, Kind, Phase, TaskKey, TaskRecord
 from tfmesos.wire import mesos_pb2
 
 MAX_COMPLETED_TASKS = 200  # Mesos 1.11: per executor
-NANOSECONDS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +84,8 @@ class Books:
         executor.tasks.clear()
         executor.queue.clear()
         del framework.executors[executor.executor_id]
-        executor.forget_info()
+        if executor.kind is not Kind.COMMAND:
+            executor.forget_info()
         framework.completed.append(executor)
         return [ForgetExecutor(executor), *self.settle_framework(framework)]
 

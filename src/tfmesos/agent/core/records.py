@@ -149,8 +149,11 @@ class ExecutorRecord:
 
     def forget_info(self) -> None:
         """Keep only what is told of a completed executor."""
-        self.info.ClearField("command")
-        self.info.ClearField("data")
+        kept = mesos_pb2.ExecutorInfo()
+        kept.CopyFrom(self.info)
+        kept.ClearField("command")
+        kept.ClearField("data")
+        self.info = kept
 
 
 @dataclass(slots=True, eq=False)

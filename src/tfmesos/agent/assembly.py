@@ -1,0 +1,49 @@
+"""Puts the parts around the core together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from google.protobuf.message import Message
+
+from tfmesos.agent.container_runs import ContainerRuns
+from tfmesos.agent.containerizer import Containerizer
+from tfmesos.agent.core import AgentCore, CoreSettings
+from tfmesos.agent.environment import Environments
+from tfmesos.agent.executor_api.streams import ExecutorStreams
+from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.identity import Identity
+from tfmesos.agent.reporter import Recorder, Reporter
+from tfmesos.agent.runner import Runner
+from tfmesos.agent.sandboxes import WorkDir
+from tfmesos.agent.task_watches import TaskWatches
+from tfmesos.transport import Address, UnixAddress
+
+
+def build_runner(
+    flags: AgentFlags,
+    identity: Identity,
+    *,
+    listens_on: Address,
+    work_dir: WorkDir,
+    containerizer: Containerizer,
+    streams: ExecutorStreams,
+    recorder: Recorder,
+    send: Callable[[Message], None],
+) -> Runner:
+    """A runner with a core that knows nothing yet. `send`: to the master."""
+    core = AgentCore(
+        CoreSettings(
+            max_completed_frameworks=flags.max_completed_frameworks,
+            max_completed_executors=flags.max_completed_executors_per_framework,
+            registration_timeout_s=flags.executor_registration_timeout,
+            reregistration_timeout_s=flags.executor_reregistration_timeout,
+            shutdown_grace_s=flags.executor_shutdown_grace_period,
+        )
+    )
+    socket = listens_on.path if isinstance(listens_on, UnixAddress) else None
+    environments = Environments(flags, socket)
+    containers = ContainerRuns(containerizer, work_dir, environments, recorder, str(identity.pid))
+    reporter = Reporter(core, identity.pid, recorder, send)
+    watches = TaskWatches(containerizer, identity.pid.host)
+    return Runner(core, reporter, containers, streams, watches, recorder, send)
