@@ -182,16 +182,17 @@ class Agent:
         self.say(message)
         self.id = (await self.heard(internal_pb2.SlaveRegisteredMessage)).slave_id.value
 
-    def update(self, run: internal_pb2.RunTaskMessage, state: int) -> None:
-        message = internal_pb2.StatusUpdateMessage(pid=str(self.pid))
-        update = message.update
+    def update(self, run: internal_pb2.RunTaskMessage, state: int, message: str = "") -> None:
+        said = internal_pb2.StatusUpdateMessage(pid=str(self.pid))
+        update = said.update
         update.framework_id.CopyFrom(run.framework.id)
         update.slave_id.value = self.id
         update.timestamp = 1.0
         update.uuid = bytes([state]) * 16
         update.latest_state = update.status.state = state  # type: ignore[assignment]
         update.status.task_id.CopyFrom(run.task.task_id)
-        self.say(message)
+        update.status.message = message
+        self.say(said)
 
 
 def launch(task_id: str, offer: dict[str, Any]) -> dict[str, Any]:

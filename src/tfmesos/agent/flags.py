@@ -196,6 +196,12 @@ class AgentFlags:
     max_completed_executors_per_framework: int = flag(
         default=150, parse=_parse_count, help="how many ended containers of a framework /state remembers"
     )
+    log_dir: str | None = flag(
+        default=None, help="folder of the log file 'mesos-agent.INFO', made if absent; without it there is no log file"
+    )
+    external_log_file: str | None = flag(
+        default=None, help="a file that others write this log to; shown as /slave/log instead of that of --log_dir"
+    )
     quiet: bool = flag(default=False, help="log nothing on standard error")
     logging_level: str = flag(
         default="INFO", parse=_one_of("INFO", "WARNING", "ERROR"), help="least level to log: INFO, WARNING or ERROR"

@@ -12,6 +12,7 @@ from tfmesos.version import MESOS_VERSION
 
 if TYPE_CHECKING:
     import asyncio
+    import logging
 
 _FAILED = 1
 
@@ -24,6 +25,12 @@ class DaemonFlags(Protocol):
 
     @property
     def logging_level(self) -> str: ...
+
+    @property
+    def log_dir(self) -> str | None: ...
+
+    @property
+    def external_log_file(self) -> str | None: ...
 
 
 F = TypeVar("F", bound=DaemonFlags)
@@ -44,7 +51,7 @@ def run_daemon(
         if wants_version(words):
             print_text(f"mesos {MESOS_VERSION}\n")
             return 0
-        _serve(load_flags(kind, words, os.environ), serve)
+        _serve(program, load_flags(kind, words, os.environ), serve)
     except FlagError as error:
         print(f"{error}\nSee `{program} --help` for a list of supported flags.", file=sys.stderr)
         return _FAILED
@@ -67,11 +74,29 @@ def stop_signals() -> "asyncio.Event":
     return stop
 
 
-def _serve(flags: F, serve: Callable[[F], Coroutine[Any, Any, None]]) -> None:
+def _serve(program: str, flags: F, serve: Callable[[F], Coroutine[Any, Any, None]]) -> None:
     import asyncio
     import logging
 
-    handler: logging.Handler = logging.NullHandler() if flags.quiet else logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=flags.logging_level, handlers=[handler])
+    form = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handlers = [logging.NullHandler() if flags.quiet else logging.StreamHandler(sys.stderr), *_log_file(program, flags)]
+    for handler in handlers:
+        handler.setFormatter(form)
+    logging.basicConfig(level=flags.logging_level, handlers=handlers)
     asyncio.run(serve(flags))
+
+
+def _log_file(program: str, flags: DaemonFlags) -> "Sequence[logging.Handler]":
+    """What writes the log file, if one is wanted; it follows a file that is moved away (logrotate)."""
+    from logging.handlers import WatchedFileHandler
+
+    from tfmesos.endpoints import written_log
+
+    path = written_log(flags, program)
+    if path is None:
+        return ()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return (WatchedFileHandler(path, encoding="utf-8"),)
+    except OSError as error:
+        raise FlagError(f"--log_dir={flags.log_dir}: cannot write {path}: {error.strerror}") from error

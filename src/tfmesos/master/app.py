@@ -13,8 +13,10 @@ from tfmesos.master.engine import Engine
 from tfmesos.master.errors import AddressUnusable, RegistryUnusable
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.http import Router
+from tfmesos.master.measured import MeasuredAllocator
 from tfmesos.master.registrar import Registrar
 from tfmesos.master.work_dir import WorkDir
+from tfmesos.metrics import Metrics
 from tfmesos.transport import Address, BindError, HttpServer, LibprocessNode, Pid, TcpAddress
 from tfmesos.version import MESOS_VERSION
 from tfmesos.wire import mesos_pb2
@@ -48,6 +50,7 @@ class Master:
         self._server: HttpServer | None = None
         self._engine: Engine | None = None
         self._node: LibprocessNode | None = None
+        self._router: Router | None = None
 
     @property
     def address(self) -> Address:
@@ -77,14 +80,19 @@ class Master:
         self._node = LibprocessNode(host, port, self._routes)
         info = _master_info(str(uuid.uuid4()), host, port, self._hostname(host))
         clock = Clock()
-        core = MasterCore(self._flags, info, build_allocator(self._flags, Random()), registry.state)
+        metrics = Metrics()
+        allocator = MeasuredAllocator(build_allocator(self._flags, Random()), metrics)
+        core = MasterCore(self._flags, info, allocator, registry.state)
         self._engine = Engine(core, self._node, clock, registry)
-        router.open(self._engine, self._flags, clock)
+        router.open(self._engine, self._flags, clock, metrics)
+        self._router = router
         self._engine.start()
         _log.info("master %s listens on %s as %s", info.id, self.address, self.pid)
 
     async def close(self) -> None:
         """Stop listening, drop every connection and give the work_dir back. Nothing is told to agents (as Mesos)."""
+        if self._router is not None:
+            self._router.close()
         if self._engine is not None:
             await self._engine.close()
         if self._server is not None:

@@ -83,9 +83,8 @@ _ALWAYS_ZERO = {
 """Queues and a cache that Mesos has and this master does not need."""
 
 
-def master_metrics(books: Books, flags: MasterFlags, uptime_s: Callable[[], float]) -> Metrics:
-    """What a master measures; more gauges and timers are added by those who know them."""
-    metrics = Metrics()
+def add_master_metrics(metrics: Metrics, books: Books, flags: MasterFlags, uptime_s: Callable[[], float]) -> None:
+    """Have the metrics tell of what the master knows."""
     metrics.add_counters(lambda: {f"master/{name}": float(books.counts[name]) for name in {*_COUNTERS, *books.counts}})
     metrics.add_gauges(lambda: {"master/elected": 1.0, "master/uptime_secs": uptime_s(), **_ALWAYS_ZERO})
     for read in (_members, _tasks, _resources):
@@ -93,7 +92,6 @@ def master_metrics(books: Books, flags: MasterFlags, uptime_s: Callable[[], floa
     if flags.publish_per_framework_metrics:
         metrics.add_counters(partial(framework_counters, books))
         metrics.add_gauges(partial(framework_gauges, books))
-    return metrics
 
 
 def _members(books: Books) -> dict[str, float]:

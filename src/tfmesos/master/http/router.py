@@ -9,12 +9,13 @@ from tfmesos.master.core.books import Books
 from tfmesos.master.engine import Engine
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.http.later import later_table
-from tfmesos.master.http.metrics import master_metrics
+from tfmesos.master.http.metrics import add_master_metrics
 from tfmesos.master.http.operator_answers import StateAnswers
 from tfmesos.master.http.operator_api import OperatorApi
 from tfmesos.master.http.operator_streams import OperatorStreams
 from tfmesos.master.http.scheduler_api import SchedulerApi
 from tfmesos.master.http.state_pages import StatePages
+from tfmesos.metrics import Metrics
 from tfmesos.transport import LibprocessMessage, reply
 
 LOG_PATH = "/master/log"
@@ -28,11 +29,11 @@ class Router:
         self._daemon: Daemon | None = None
         self._routes: Routes | None = None
 
-    def open(self, engine: Engine, flags: MasterFlags, clock: Clock) -> None:
+    def open(self, engine: Engine, flags: MasterFlags, clock: Clock, metrics: Metrics) -> None:
         """Serve this master."""
         books = engine.books
-        metrics = master_metrics(books, flags, lambda: daemon.uptime_s)
         daemon = Daemon(flag_texts(flags), metrics, clock.now)
+        add_master_metrics(metrics, books, flags, lambda: daemon.uptime_s)
         files = VirtualFiles(LogFile(flags, "mesos-master", LOG_PATH))
         answers = StateAnswers(books, flags, daemon)
         streams = OperatorStreams(engine, answers, flags.max_operator_event_stream_subscribers)
