@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import platform
+import runpy
 import shutil
 import signal
 import socket
@@ -149,6 +150,17 @@ def _start_stock(directory: Path, environment: Mapping[str, str], port: int | No
     master = _launch_stock(directory, port or _free_port(), environment)
     _wait_recovered(master)
     return master
+
+
+@pytest.fixture(scope="session")
+def stock_folder() -> Path:
+    """The folder with the stock module and its libraries, prepared."""
+    missing = _missing_for_stock()
+    if missing is not None:
+        pytest.skip(missing)
+    folder = Path.home() / ".cache" / "stock-mesos-1.11.0"
+    runpy.run_path(str(STOCK_SCRIPT))["prepare"](folder)
+    return folder
 
 
 @pytest.fixture(scope="session")
