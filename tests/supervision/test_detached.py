@@ -21,6 +21,8 @@ from tfmesos.supervision import (
     Supervisors,
     Termination,
 )
+from tfmesos.supervision._place import Origin, encode, read
+from tfmesos.supervision._record import LifeRecord
 
 if TYPE_CHECKING:
     from tests.supervision.conftest import Tree, Voice
@@ -113,13 +115,14 @@ async def wait_until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def record_of(spec: ProcessSpec) -> dict[str, object]:
-    record: dict[str, object] = json.loads(Path(spec.record_dir or "", "record.json").read_text())
+def record_of(spec: ProcessSpec) -> tuple[Origin, LifeRecord]:
+    record = read(spec.record_dir or "")
+    assert record is not None
     return record
 
 
-def change_record(spec: ProcessSpec, **changes: object) -> None:
-    Path(spec.record_dir or "", "record.json").write_text(json.dumps({**record_of(spec), **changes}))
+def write_record(spec: ProcessSpec, origin: Origin, life: LifeRecord) -> None:
+    Path(spec.record_dir or "", "record.json").write_bytes(encode(origin, life))
 
 
 class TestAfterTheOwner:
@@ -167,7 +170,7 @@ class TestAfterTheOwner:
         await owner.run(spec)
         await owner.die()
         (tmp_path / "fifo").write_text("7\n")
-        await wait_until(lambda: record_of(spec)["stage"] == "ended")
+        await wait_until(lambda: record_of(spec)[1].has_ended)
         assert await expect(supervisors, spec) == Termination(wait_status=7 << 8, killed=False)
 
     async def test_a_kill_under_way_is_completed_in_time(
@@ -307,13 +310,13 @@ class TestLosses:
         spec = build_detached(script, voice.path)
         await owner.run(spec)
         await voice.lines(2)
-        record = record_of(spec)
+        origin, _ = record_of(spec)
         tree.add_below(owner.pid)
         await owner.die()
         child: Supervised | Termination | None = await adopt(supervisors, spec) if when == "after" else None
         # when others are lost, before or after it is adopted
         for name in lost:
-            os.kill(int(str(record[name])), signal.SIGKILL)
+            os.kill(getattr(origin, name), signal.SIGKILL)
         # then its end is told when nothing is left
         child = child or await expect(supervisors, spec)
         termination = await child.wait() if isinstance(child, Supervised) else child
@@ -330,7 +333,7 @@ class TestLosses:
         await child.release()
         await voice.lines(1)
         tree.add_below(child.pid)
-        for pid in (int(str(record_of(spec)["server_pid"])), child.pid):
+        for pid in (record_of(spec)[0].server_pid, child.pid):
             os.kill(pid, signal.SIGKILL)
         async with asyncio.timeout(5):
             assert (await child.wait()).wait_status is None
@@ -366,12 +369,12 @@ class TestRecords:
         # given the record of a running program, by another boot: its pid may be anyone's
         spec = build_detached("exec sleep 1000")
         await owner.run(spec)
-        boot_id = record_of(spec)["boot_id"]
-        change_record(spec, boot_id="another")
+        origin, life = record_of(spec)
+        write_record(spec, replace(origin, boot_id="another"), life)
         # then it is not asked for
         termination = await expect(supervisors, spec)
         assert termination == Termination(wait_status=None, killed=False, message="the machine was started again")
-        change_record(spec, boot_id=boot_id)
+        write_record(spec, origin, life)
         await owner.die()
         child = await adopt(supervisors, spec)
         child.kill(1.0)
@@ -383,8 +386,10 @@ class TestRecords:
         # given a record whose pids are those of this process, but not its start time
         spec = build_detached("exit 3")
         await owner.run(spec)
-        await wait_until(lambda: record_of(spec)["stage"] == "ended")
-        change_record(spec, stage="running", pid=os.getpid(), server_pid=os.getpid(), task_pid=os.getpid())
+        await wait_until(lambda: record_of(spec)[1].has_ended)
+        origin, _ = record_of(spec)
+        life = LifeRecord("running", task_pid=os.getpid(), task_start_time=origin.start_time)
+        write_record(spec, replace(origin, pid=os.getpid(), server_pid=os.getpid()), life)
         os.mknod(f"{spec.record_dir}/control.sock")
         # then nobody is asked, nor killed
         termination = await expect(supervisors, spec)
@@ -393,5 +398,5 @@ class TestRecords:
 
     async def test_a_record_of_another_format_is_named(self, supervisors: Supervisors, tmp_path: Path) -> None:
         (tmp_path / "record.json").write_text('{"format": 99}')
-        with pytest.raises(SupervisionError, match="not a record of format 1"):
+        with pytest.raises(SupervisionError, match="no record of format 1"):
             await supervisors.adopt(str(tmp_path))

@@ -288,32 +288,37 @@ async def test_the_record_tells_the_end(supervisors: Supervisors, build_spec: Bu
     records = tmp_path / "records"
     records.mkdir()
     child = await supervisors.launch(replace(build_spec("sleep", "1000"), record_dir=str(records)))
-    gated = json.loads((records / "record.json").read_text())
-    assert (gated["stage"], gated["pid"], gated["start_time"]) == ("gated", child.pid, child.start_time)
+    gated = read_record(records)
+    assert (gated["life"]["stage"], gated["pid"], gated["start_time"]) == ("gated", child.pid, child.start_time)
     assert {path.name: path.stat().st_mode & 0o777 for path in records.iterdir()} == {
         "record.json": 0o600,
         "control.sock": 0o600,
     }
     await child.release()
-    running = json.loads((records / "record.json").read_text())
+    running = read_record(records)["life"]
     assert (running["stage"], running["task_pid"]) == ("running", child.task_pid)
     # when it is killed
     child.kill(5.0)
     await child.wait()
     # then its record says so, and nothing else is left there
-    record = json.loads((records / "record.json").read_text())
-    assert [record[name] for name in ("stage", "killed", "wait_status", "message")] == ["ended", True, 15, None]
+    ended = read_record(records)["life"]
+    assert [ended[name] for name in ("stage", "killed", "wait_status", "message")] == ["ended", True, 15, None]
     assert os.listdir(records) == ["record.json"]
+
+
+def read_record(directory: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((directory / "record.json").read_text())
+    return record
 
 
 async def test_without_a_place_for_its_record_no_program_starts(
     supervisors: Supervisors, build_spec: BuildSpec
 ) -> None:
-    with pytest.raises(SupervisionError, match="cannot write the record in '/no/records': No such file or directory"):
+    with pytest.raises(SupervisionError, match="cannot write in '/no/records': No such file or directory"):
         await supervisors.launch(replace(build_spec("true"), record_dir="/no/records"))
 
 
-async def test_a_record_that_cannot_be_written_any_more_ends_no_program(
+async def test_a_record_that_was_taken_away_ends_no_program(
     supervisors: Supervisors, build_spec: BuildSpec, tmp_path: Path
 ) -> None:
     records = tmp_path / "records"
@@ -323,8 +328,7 @@ async def test_a_record_that_cannot_be_written_any_more_ends_no_program(
         file.unlink()
     records.rmdir()
     await child.release()
-    message = f"cannot write the record in '{records}': No such file or directory"
-    assert await child.wait() == Termination(wait_status=3 << 8, killed=False, message=message)
+    assert await child.wait() == Termination(wait_status=3 << 8, killed=False)
 
 
 def test_pythons_built_on_old_systems_start_programs_too(tmp_path: Path) -> None:

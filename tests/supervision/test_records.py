@@ -1,5 +1,6 @@
 """What a supervisor writes down for an owner that comes later."""
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -10,46 +11,87 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfmesos.supervision import SupervisionError, process_start_time
-from tfmesos.supervision._record import Record
-from tfmesos.supervision._recovery import read_record, remains_of
+from tfmesos.supervision._place import Origin, Place, encode, read
+from tfmesos.supervision._record import SIZE, LifeRecord
+from tfmesos.supervision._recovery import remains_of
 
 MESSAGES = st.none() | st.text(st.characters(codec="utf-8")) | st.just("/tmp/\udcff ünïcödé 💥 \"'\\\n\t\x7f")
 
 
-def build_record(message: str | None = None) -> Record:
-    record = Record(17, 4711)
-    record.boot_id = "6a1c"
-    record.message = message
-    return record
+ORIGIN = Origin(
+    pid=17, start_time=4711, boot_id="6a1c", server_pid=16, server_start_time=4710, socket="control.sock", grace_s=0.25
+)
 
 
-def fields(record: Record) -> dict[str, object]:
-    return {name: getattr(record, name) for name in Record.__slots__}
+def write(directory: Path, life: LifeRecord) -> None:
+    (directory / "record.json").write_bytes(encode(ORIGIN, life))
 
 
-@given(message=MESSAGES, status=st.none() | st.integers(0, 65535), killed=st.booleans(), grace_s=st.floats(0, 1e6))
+def read_life(directory: Path) -> LifeRecord:
+    record = read(str(directory))
+    assert record is not None
+    assert record[0] == ORIGIN
+    return record[1]
+
+
+def fields(life: LifeRecord) -> dict[str, object]:
+    return {name: getattr(life, name) for name in LifeRecord.__slots__}
+
+
+@given(
+    message=MESSAGES,
+    status=st.none() | st.integers(0, 65535),
+    killed=st.booleans(),
+    task_pid=st.none() | st.integers(1, 2**22),
+)
 def test_a_record_is_read_as_it_was_written(
-    tmp_path_factory: pytest.TempPathFactory, message: str | None, status: int | None, killed: bool, grace_s: float
+    tmp_path_factory: pytest.TempPathFactory,
+    message: str | None,
+    status: int | None,
+    killed: bool,
+    task_pid: int | None,
 ) -> None:
     directory = tmp_path_factory.getbasetemp() / "records"
     directory.mkdir(exist_ok=True)
-    record = build_record(message)
-    record.wait_status, record.killed, record.grace_s = status, killed, grace_s
-    record.write(os.fsencode(directory))
-    read = read_record(str(directory))
-    assert read is not None
-    assert fields(read) == fields(record)
+    life = LifeRecord("ending", killed, status, message, task_pid, 2**40)
+    write(directory, life)
+    assert json.loads((directory / "record.json").read_bytes())["life"]["message"] == message
+    assert fields(read_life(directory)) == fields(life)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 2}', '{"format": 1, "colour": "red"}'])
-def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "record.json").write_text(text)
+def test_of_a_long_message_the_beginning_is_kept(tmp_path: Path) -> None:
+    for character in "x💥\udcff":
+        write(tmp_path, LifeRecord("ended", message=character * 10000))
+        message = read_life(tmp_path).message or ""
+        assert message == character * len(message)
+        assert len(message) >= 200
+        assert (tmp_path / "record.json").stat().st_size == SIZE
+
+
+WHOLE = encode(ORIGIN, LifeRecord(message="all is well"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"format": 2}',
+        WHOLE[:100],
+        WHOLE[:1100],
+        WHOLE.replace(b"all is", b"not so"),
+        WHOLE.replace(b"1", b"2", 1),
+    ],
+)
+def test_what_is_no_record_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "record.json").write_bytes(data)
     with pytest.raises(SupervisionError, match=r"record\.json"):
-        read_record(str(tmp_path))
+        read(str(tmp_path))
 
 
 def test_no_record() -> None:
-    assert read_record("/no/such/directory") is None
+    assert read("/no/such/directory") is None
 
 
 @pytest.fixture
@@ -61,6 +103,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", directory], capture_output=True)
     if mounted.returncode:
         pytest.skip(f"cannot mount: {mounted.stderr!r}")
+    (directory / "other").mkdir()
     yield directory
     subprocess.run(["umount", directory], check=True)
 
@@ -75,23 +118,25 @@ def fill(disk: Path) -> None:
 
 
 @pytest.mark.root
-def test_on_a_full_disk_the_record_is_written_over_the_old_one(tiny_disk: Path) -> None:
+def test_on_a_full_disk_the_life_goes_on_to_be_recorded(tiny_disk: Path) -> None:
     # given a record on a disk that is full now
-    build_record("a long message that the next record does not have").write(os.fsencode(tiny_disk))
+    place = Place(str(tiny_disk), 0)
+    place.write((17, 4711), (16, 4710), 0.25)
     fill(tiny_disk)
-    # when it is written anew
-    record = build_record()
-    record.stage = "ended"
-    record.write(os.fsencode(tiny_disk))
-    # then it was
-    read = read_record(str(tiny_disk))
-    assert read is not None
-    assert fields(read) == fields(record)
-    # and a first one cannot be
-    (tiny_disk / "record.json").unlink()
-    fill(tiny_disk)
-    with pytest.raises(OSError, match="No space"):
-        record.write(os.fsencode(tiny_disk))
+    # when it changes
+    life = LifeRecord("ended", message="a long message that the record before did not have")
+    life.write(place.descriptors[1])
+    place.close(is_given_up=False)
+    # then it could be written
+    record = read(str(tiny_disk))
+    assert record is not None
+    assert fields(record[1]) == fields(life)
+    # and another one cannot be made, nor is anything left of it
+    other = Place(str(tiny_disk / "other"), 0)
+    with pytest.raises(SupervisionError, match="No space"):
+        other.write((17, 4711), (16, 4710), 0.25)
+    other.close(is_given_up=True)
+    assert os.listdir(tiny_disk / "other") == []
 
 
 class TestRemains:
@@ -103,14 +148,14 @@ class TestRemains:
         with subprocess.Popen(["sh", "-c", script], start_new_session=True, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert [process.stdout.readline(), process.stdout.readline()] == [b"ready\n", b"ready\n"]
-            record = build_record()
-            record.task_pid, record.task_start_time = process.pid, process_start_time(process.pid)
+            started = process_start_time(process.pid)
+            assert started is not None
+            life = LifeRecord(task_pid=process.pid, task_start_time=started)
             # then both are found, but not by a record of an earlier process with that pid
-            found = remains_of(record)
+            found = remains_of(life)
             assert len(found) == 2
             assert process.pid in found
-            assert record.task_start_time is not None
-            record.task_start_time -= 1
-            assert remains_of(record) == []
+            life.task_start_time = started - 1
+            assert remains_of(life) == []
             for pid in found:
                 os.kill(pid, 9)

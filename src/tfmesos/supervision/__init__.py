@@ -11,17 +11,16 @@ Promises, each also when the part named is lost to a kill -9:
 * `Supervised.wait` answers exactly once per program, when nothing of its tree is left.
 
 A detached program outlives this process, with its supervisor and the fork server that it came from; whoever comes next
-adopts it by its `record_dir`, and these promises are kept to that one. Nothing that was asked for is forgotten meanwhile
-(a kill is completed in time), and an end without an owner is kept for the next one.
+adopts it by its `record_dir`, and these promises are kept to that one. Nothing that was asked for is forgotten in the
+meantime (a kill is completed in time), and an end without an owner is kept for the next one.
 
 Standard library only, usable from any asyncio loop in any thread; touches no signal handler of this process.
 """
 
-from tfmesos.supervision._record import read_boot_id
 from tfmesos.supervision.console import ConsoleStream, OutputName
 from tfmesos.supervision.errors import ConsoleBusy, LetGo, OwnedElsewhere, SupervisionError, SupervisorLost
 from tfmesos.supervision.foreground import Foreground
-from tfmesos.supervision.processes import open_pidfd, process_start_time, raise_descriptor_limit
+from tfmesos.supervision.processes import open_pidfd, process_start_time, raise_descriptor_limit, read_boot_id
 from tfmesos.supervision.spec import Console, LogLimit, ProcessSpec, Termination
 from tfmesos.supervision.statistics import TreeStatistics
 from tfmesos.supervision.supervised import Supervised

@@ -39,7 +39,6 @@ class Channel:
         self._frames = FrameReader()
         self._refusal: str | None = None
         self._greeted = asyncio.Event()
-        self._ready = asyncio.Event()
         self._is_open = True
         self._is_sending = False
         self._unsent = bytearray()
@@ -76,14 +75,7 @@ class Channel:
 
     async def wait_greeted(self) -> None:
         """Until the supervisor is there; raises SupervisionError if it was refused, SupervisorLost if lost."""
-        await self._wait(self._greeted)
-
-    async def wait_ready(self) -> None:
-        """Until its record is there; raises the same."""
-        await self._wait(self._ready)
-
-    async def _wait(self, event: asyncio.Event) -> None:
-        await event.wait()
+        await self._greeted.wait()
         if self._refusal is not None:
             raise SupervisionError(self._refusal)
         if not self._is_open:
@@ -110,7 +102,6 @@ class Channel:
             self._loop.remove_writer(self._control)
             self._control.close()
         self._greeted.set()
-        self._ready.set()
         self._on_closed(self)
 
     def _send_unsent(self) -> None:
@@ -143,12 +134,9 @@ class Channel:
             self.pid = int(body)
             self.start_time = process_start_time(self.pid) or 0
             self._greeted.set()
-        elif kind is Kind.READY:
-            self._ready.set()
         elif kind is Kind.REFUSED:
             self._refusal = body.decode("utf-8", "surrogateescape")
             self._greeted.set()
-            self._ready.set()
         elif self._receiver is not None:
             self._receiver.on_frame(kind, body)
         elif self._early is not None:

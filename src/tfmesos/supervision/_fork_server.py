@@ -1,8 +1,9 @@
 """The process that forks supervisors: small, so that forks are quick; a subreaper, to end what a lost one leaves.
 
-It is asked over a SOCK_SEQPACKET socket: one message with one descriptor (the new supervisor's channel) is one fork.
-The message is a letter, d if it is for a detached program, and the record_dir. It says, there, "<pid> <wait status>" of
-each supervisor that ended, when nothing of its tree is left. Its owner gone, it stays until the detached have ended.
+It is asked over a SOCK_SEQPACKET socket, one message for one fork: a letter, d if it is for a detached program, then
+where the supervisor can be reached by others; with the descriptors of its channel, of the listener bound there and of
+its record, or of the channel alone. It says, there, "<pid> <wait status>" of each supervisor that ended, when nothing
+of its tree is left. Its owner gone, it stays until the detached have ended.
 """
 
 import gc
@@ -13,8 +14,7 @@ from contextlib import suppress
 from time import monotonic
 
 from tfmesos.supervision._frames import Kind, encode_frame
-from tfmesos.supervision._record import SOCKET, read_boot_id
-from tfmesos.supervision._supervisor import Origin, Supervisor, leave_terminal
+from tfmesos.supervision._supervisor import Supervisor, leave_terminal
 from tfmesos.supervision._tree import become_subreaper, children_of, signal_tree
 from tfmesos.supervision._waking import Waiter, catch_signals, reap
 
@@ -32,11 +32,11 @@ _TERMINALS_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTE
 class Kept:
     """What is known of a supervisor."""
 
-    __slots__ = ("is_detached", "record_dir")
+    __slots__ = ("is_detached", "path")
 
     def __init__(self, request: bytes) -> None:
         self.is_detached = request[:1] == b"d"
-        self.record_dir = request[1:]
+        self.path = request[1:]
 
 
 class ForkServer:
@@ -49,8 +49,7 @@ class ForkServer:
         self._supervisors: dict[int, Kept] = {}
         self._lost: list[tuple[int, int, Kept]] = []
         self._closing_at: float | None = None
-        alive, self._alive_writer = os.pipe()
-        self._origin = Origin(owner, alive, read_boot_id())
+        self._alive, self._alive_writer = os.pipe()
         become_subreaper(b"tfmesos-forks")
         self._waiter = Waiter(self._on_children)
         self._waiter.add(requests.fileno(), self._on_request)
@@ -79,15 +78,18 @@ class ForkServer:
 
     def _on_request(self) -> None:
         try:
-            message, descriptors, _, _ = socket.recv_fds(self._requests, _MAX_REQUEST, 1)
+            message, descriptors, _, _ = socket.recv_fds(self._requests, _MAX_REQUEST, 3)
         except ConnectionError:
             message, descriptors = b"", []
         if not message:
             self._on_owner_gone()
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)  # recv_fds leaves them so that a program would get them
-            with socket.socket(fileno=descriptor) as control:
-                self._fork(control, Kept(message))
+        if descriptors:
+            with socket.socket(fileno=descriptors[0]) as control:
+                self._fork(control, descriptors[1:], Kept(message))
+            for descriptor in descriptors[1:]:
+                os.close(descriptor)
 
     def _on_owner_gone(self) -> None:
         self._waiter.remove(self._requests.fileno())
@@ -96,7 +98,7 @@ class ForkServer:
             self._closing_at = monotonic() + _PATIENCE_S
             leave_terminal()
 
-    def _fork(self, control: socket.socket, kept: Kept) -> None:
+    def _fork(self, control: socket.socket, others: list[int], kept: Kept) -> None:
         try:
             pid = os.fork()
         except OSError as error:
@@ -110,7 +112,11 @@ class ForkServer:
             self._waiter.close()
             self._requests.close()
             os.close(self._alive_writer)
-            Supervisor(control, self._origin).run()
+            supervisor = Supervisor(control, self._owner, self._alive)
+            if others:
+                listener, record = others
+                supervisor.be_reachable(socket.socket(fileno=listener), kept.path, record)
+            supervisor.run()
             status = 0
         finally:
             if status:
@@ -133,9 +139,9 @@ class ForkServer:
             signal_tree(os.getpid(), signal.SIGKILL, spare=self._supervisors)
             return
         for pid, status, kept in self._lost:
-            if kept.record_dir:
+            if kept.path:
                 with suppress(OSError):
-                    os.unlink(os.path.join(kept.record_dir, SOCKET))
+                    os.unlink(kept.path)
             self._say(f"{pid} {status}".encode())
         self._lost.clear()
 

@@ -1,4 +1,4 @@
-"""Where those who were not there at the fork reach a supervisor: control.sock in its record_dir."""
+"""Where those who were not there at the fork reach a supervisor."""
 
 import os
 import socket
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tfmesos.supervision._frames import FrameReader, Kind
-from tfmesos.supervision._record import SOCKET
 from tfmesos.supervision._waking import Waiter
 
 _MAX_VISITORS = 16
@@ -28,22 +27,26 @@ class Reception:
     """
 
     def __init__(
-        self, directory: bytes, waiter: Waiter, on_visitor: Callable[[Visitor, list[tuple[Kind, bytes]]], None]
+        self,
+        listener: socket.socket,
+        path: bytes,
+        waiter: Waiter,
+        on_visitor: Callable[[Visitor, list[tuple[Kind, bytes]]], None],
     ) -> None:
-        """Raises OSError."""
-        self._directory = directory
+        """`path` is where the listener is bound."""
+        self._path = path
         self._waiter = waiter
         self._on_visitor = on_visitor
         self._silent: dict[int, Visitor] = {}
-        self._listener = _listen(directory)
-        waiter.add(self._listener.fileno(), self._on_connection)
+        self._listener = listener
+        waiter.add(listener.fileno(), self._on_connection)
 
     def close(self) -> None:
         """Nobody can come any more, and nobody who is told that the program has ended finds the socket."""
         self._waiter.remove(self._listener.fileno())
         self._listener.close()
         with suppress(OSError):
-            os.unlink(os.path.join(self._directory, SOCKET))
+            os.unlink(self._path)
         while self._silent:
             self._show_out(next(iter(self._silent)))
 
@@ -78,21 +81,3 @@ class Reception:
     def _show_out(self, descriptor: int) -> None:
         self._waiter.remove(descriptor)
         self._silent.pop(descriptor).connection.close()
-
-
-def _listen(directory: bytes) -> socket.socket:
-    """The path is relative, because a whole one may be too long (kernel: unix(7), 108 bytes)."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        os.chdir(directory)
-        listener.bind(SOCKET)
-        listener.listen(_MAX_VISITORS)
-    except BaseException:
-        listener.close()
-        raise
-    finally:
-        os.umask(mask)
-        os.chdir(b"/")
-    listener.setblocking(False)
-    return listener

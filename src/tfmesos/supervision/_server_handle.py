@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tfmesos.supervision._place import Place
 from tfmesos.supervision.errors import SupervisionError, SupervisorLost
-from tfmesos.supervision.processes import open_pidfd
+from tfmesos.supervision.processes import open_pidfd, process_start_time
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _BOOT = """
@@ -78,17 +79,19 @@ class ServerHandle:
             theirs.close()
             os.close(me)
         self._pidfd = open_pidfd(self._process.pid)
+        self.start_time = process_start_time(self._process.pid) or 0
         self._loop.add_reader(self._pidfd, self._on_exit)
         ours.setblocking(False)
         self._requests = ours
         self._loop.add_reader(ours, self._on_message)
 
-    async def fork(self, control: socket.socket, record_dir: bytes, *, is_detached: bool) -> None:
-        """Ask for a supervisor at the other end of `control`."""
-        request = (b"d" if is_detached else b"a") + record_dir
+    async def fork(self, control: socket.socket, place: Place | None, *, is_detached: bool) -> None:
+        """Ask for a supervisor at the other end of `control`, with its place."""
+        request = (b"d" if is_detached else b"a") + (os.fsencode(place.socket_path) if place else b"")
+        descriptors = [control.fileno(), *(place.descriptors if place else ())]
         while self._requests is not None:
             try:
-                socket.send_fds(self._requests, [request], [control.fileno()])
+                socket.send_fds(self._requests, [request], descriptors)
                 return
             except BlockingIOError:  # hundreds of requests wait there
                 await asyncio.sleep(0.001)

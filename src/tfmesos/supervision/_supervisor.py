@@ -9,7 +9,7 @@ from tfmesos.supervision._frames import FrameReader, Kind, Program, encode_ended
 from tfmesos.supervision._life import Action, Life, Stage
 from tfmesos.supervision._program import StartError, start_program
 from tfmesos.supervision._reception import Reception, Visitor
-from tfmesos.supervision._record import Record
+from tfmesos.supervision._record import LifeRecord
 from tfmesos.supervision._tree import become_subreaper, signal_tree
 from tfmesos.supervision._waking import Waiter, reap
 from tfmesos.supervision.processes import process_start_time
@@ -19,37 +19,32 @@ _AGENT = "the agent"
 _FORK_SERVER = "the fork server"
 
 
-class Origin:
-    """What a supervisor inherits from the fork server: who asked for it, and what its record tells of the server."""
-
-    def __init__(self, owner: int, server: int, boot_id: str) -> None:
-        """`owner` is a pidfd, `server` a pipe that ends with the fork server."""
-        self.owner = owner
-        self.server = server
-        self.boot_id = boot_id
-        self.server_pid = os.getpid()
-        self.server_start_time = process_start_time(self.server_pid) or 0
-
-
 class Supervisor:
     """Single-threaded; everything it waits for is a descriptor. Runs in a fork of the fork server."""
 
-    def __init__(self, control: socket.socket, origin: Origin) -> None:
-        """`control` leads to the program's owner."""
+    def __init__(self, control: socket.socket, owner: int, server: int) -> None:
+        """`control` leads to the program's owner, `owner` is its pidfd, `server` ends with the fork server."""
         self._control: socket.socket | None = control
         self._frames = FrameReader()
-        self._origin = origin
+        self._owner = owner
+        self._server = server
         self._program = Program()
         self._life = Life()
         self._main_pid = 0
         self._is_main_there = False
-        self._record: Record | None = None
+        self._record = LifeRecord()
+        self._record_file: int | None = None
         self._reception: Reception | None = None
         become_subreaper(b"tfmesos-superv")
         self._waiter = Waiter(self._on_children)
         self._waiter.add(control.fileno(), self._on_frames)
-        self._waiter.add(origin.owner, self._on_owner_lost)
-        self._waiter.add(origin.server, self._on_server_lost)
+        self._waiter.add(owner, self._on_owner_lost)
+        self._waiter.add(server, self._on_server_lost)
+
+    def be_reachable(self, listener: socket.socket, path: bytes, record: int) -> None:
+        """From now on others than the owner can come to `listener`, bound at `path`, and read `record`."""
+        self._reception = Reception(listener, path, self._waiter, self._on_visitor)
+        self._record_file = record
 
     def run(self) -> None:
         """Until the program has ended and nothing of it is left."""
@@ -77,35 +72,13 @@ class Supervisor:
 
     def _on_frame(self, kind: Kind, body: bytes) -> None:
         if kind is Kind.PROGRAM:
-            self._on_program(body)
+            self._program = Program.decode(body)
         elif kind is Kind.RELEASE:
             self._perform(self._life.release())
         elif kind is Kind.KILL:
             self._perform(self._life.kill(float(body), monotonic()))
         elif kind is Kind.SIGNAL and self._is_main_there:
             os.kill(self._main_pid, int(body))
-
-    def _on_program(self, body: bytes) -> None:
-        self._program = Program.decode(body)
-        if not self._program.record_dir:
-            return
-        try:
-            self._open_records(self._program)
-        except OSError as error:
-            self._say(Kind.REFUSED, _record_fault(self._program.record_dir, error).encode("utf-8", "surrogateescape"))
-            self._perform(self._life.kill(0.0, monotonic()))
-        else:
-            self._say(Kind.READY)
-
-    def _open_records(self, program: Program) -> None:
-        origin = self._origin
-        record = Record(os.getpid(), process_start_time(os.getpid()) or 0)
-        record.boot_id = origin.boot_id
-        record.server_pid, record.server_start_time = origin.server_pid, origin.server_start_time
-        record.grace_s = program.grace_s
-        self._reception = Reception(program.record_dir, self._waiter, self._on_visitor)
-        record.write(program.record_dir)
-        self._record = record
 
     def _on_owner_lost(self) -> None:
         """Its pidfd says so; what it still said comes first."""
@@ -114,7 +87,7 @@ class Supervisor:
         self._forget_owner()
 
     def _forget_owner(self) -> None:
-        self._waiter.remove(self._origin.owner)
+        self._waiter.remove(self._owner)
         if self._control is None:
             return
         self._waiter.remove(self._control.fileno())
@@ -128,7 +101,7 @@ class Supervisor:
             self._perform(self._life.leave(_AGENT, timeout_s, grace_s, monotonic()))
 
     def _on_server_lost(self) -> None:
-        self._waiter.remove(self._origin.server)
+        self._waiter.remove(self._server)
         self._perform(self._life.lose(_FORK_SERVER, self._program.grace_s, monotonic()))
 
     def _on_visitor(self, visitor: Visitor, said: list[tuple[Kind, bytes]]) -> None:
@@ -200,18 +173,18 @@ class Supervisor:
         self._say(Kind.ENDED, encode_ended(life.wait_status, life.killed, life.message))
 
     def _note(self) -> None:
-        """Write record.json anew; a record that cannot be written ends no program."""
-        life, record = self._life, self._record
-        if record is None:
+        """Bring the record up to date; one that cannot be written ends no program."""
+        if self._record_file is None:
             return
+        life, record = self._life, self._record
         record.stage, record.killed = life.stage.value, life.killed
         record.wait_status, record.message = life.wait_status, life.message
-        if self._is_main_there:
+        if self._is_main_there and record.task_pid is None:
             record.task_pid, record.task_start_time = self._main_pid, process_start_time(self._main_pid)
         try:
-            record.write(self._program.record_dir)
+            record.write(self._record_file)
         except OSError as error:
-            life.message = life.message or _record_fault(self._program.record_dir, error)
+            life.message = life.message or f"its record cannot be written: {error.strerror}"
 
     def _say(self, kind: Kind, body: bytes = b"") -> None:
         if self._control is None:
@@ -227,7 +200,3 @@ def leave_terminal() -> None:
     null = os.open(b"/dev/null", os.O_RDWR | os.O_CLOEXEC)
     os.dup2(null, 2)
     os.close(null)
-
-
-def _record_fault(directory: bytes, error: OSError) -> str:
-    return f"cannot write the record in '{os.fsdecode(directory)}': {error.strerror}"

@@ -20,7 +20,6 @@ def to_program(spec: ProcessSpec, *, has_terminal: bool) -> Program:
     program.directory = _bytes("directory", spec.directory)
     program.stdout = b"" if has_terminal else _bytes("stdout", spec.stdout)
     program.stderr = b"" if has_terminal else _bytes("stderr", spec.stderr)
-    program.record_dir = _bytes("record_dir", spec.record_dir or "")
     program.uid, program.gid, program.groups = spec.uid, spec.gid, list(spec.groups)
     program.grace_s = spec.grace_s
     _add_options(program, spec)

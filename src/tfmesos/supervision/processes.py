@@ -1,6 +1,7 @@
 """Processes, named so that a pid used again is never taken for one of them."""
 
 import os
+from functools import cache
 
 _PIDFD_OPEN = 434
 """kernel: include/uapi/asm-generic/unistd.h; the same on every architecture."""
@@ -50,11 +51,23 @@ THREADS, START_TIME, RESIDENT_PAGES = 17, 19, 21
 def read_stat(pid: int | str) -> list[bytes] | None:
     """What the kernel tells of a process, from its state on (kernel: proc(5), stat, field 3); None: there is none."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            stat = file.read()
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, ProcessLookupError):
         return None
+    try:
+        stat = os.read(descriptor, 4096)
+    except ProcessLookupError:
+        return None
+    finally:
+        os.close(descriptor)
     return stat[stat.rindex(b")") + 2 :].split()
+
+
+@cache
+def read_boot_id() -> str:
+    """Another one after each start of the machine (kernel: random(4))."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return file.read().strip()
 
 
 def raise_descriptor_limit() -> int:

@@ -7,14 +7,15 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from tfmesos.supervision import _place
 from tfmesos.supervision._channel import Channel
-from tfmesos.supervision._frames import Kind, Program, encode_frame
-from tfmesos.supervision._record import Record, read_boot_id
-from tfmesos.supervision._recovery import connect, read_record, settle, unknown
+from tfmesos.supervision._frames import Kind, encode_frame
+from tfmesos.supervision._place import Origin, Place
+from tfmesos.supervision._recovery import settle, unknown
 from tfmesos.supervision._server_handle import ServerHandle
 from tfmesos.supervision._translation import to_program
 from tfmesos.supervision.errors import OwnedElsewhere, SupervisionError, SupervisorLost
-from tfmesos.supervision.processes import is_running
+from tfmesos.supervision.processes import read_boot_id
 from tfmesos.supervision.spec import ProcessSpec, Termination
 from tfmesos.supervision.supervised import Supervised
 
@@ -61,13 +62,12 @@ class Supervisors:
 
         If there is a `record_dir`, its record.json is written by then.
         """
-        program = to_program(spec, has_terminal=self._has_terminal)
-        frame = encode_frame(Kind.PROGRAM, program.encode())
+        frame = encode_frame(Kind.PROGRAM, to_program(spec, has_terminal=self._has_terminal).encode())
         with self._being_busy():
-            for _ in range(_TRIES - 1):
+            for attempt in range(_TRIES - 1):
                 with suppress(SupervisorLost):
-                    return await self._launch(spec, program, frame)
-            return await self._launch(spec, program, frame)
+                    return await self._launch(spec, frame, attempt)
+            return await self._launch(spec, frame, _TRIES - 1)
 
     async def adopt(self, record_dir: str) -> Supervised | Termination:
         """The program that was launched detached with this `record_dir`, by an owner that is gone.
@@ -79,16 +79,19 @@ class Supervisors:
         """
         with self._being_busy():
             while not self._is_closed:
-                record = read_record(record_dir)
+                record = _place.read(record_dir)
                 if record is None:
                     return unknown(f"there is no record in {record_dir!r}: it was never started")
-                if not record.has_ended and record.boot_id != read_boot_id():
-                    return unknown("the machine was started again", killed=record.killed)
-                if record.has_ended or not is_running(record.pid, record.start_time):
+                origin, life = record
+                if not life.has_ended and origin.boot_id != read_boot_id():
+                    return unknown("the machine was started again", killed=life.killed)
+                if life.has_ended or not origin.has_supervisor:
                     return await settle(record_dir)
-                channel = await self._greet(record, record_dir)
+                channel = await self._greet(origin, record_dir)
                 if channel is not None:
-                    return self._note_adopted(channel, record, record_dir)
+                    child = self._note_adopted(channel, origin, record_dir)
+                    await child.release()  # which is to hear from the supervisor how far it is
+                    return child
                 await asyncio.sleep(_GREET_AGAIN_S)  # it is about to end
             raise SupervisionError(_CLOSED)
 
@@ -122,16 +125,28 @@ class Supervisors:
             self._launching -= 1
             self._note_what_runs()
 
-    async def _launch(self, spec: ProcessSpec, program: Program, frame: bytes) -> Supervised:
-        channel = await self._fork_supervisor(program)
+    async def _launch(self, spec: ProcessSpec, frame: bytes, attempt: int) -> Supervised:
+        if spec.record_dir is None:
+            return await self._launch_at(None, spec, frame)
+        place = Place(spec.record_dir, attempt)
+        child = None
+        try:
+            child = await self._launch_at(place, spec, frame)
+            return child
+        finally:
+            place.close(is_given_up=child is None)
+
+    async def _launch_at(self, place: Place | None, spec: ProcessSpec, frame: bytes) -> Supervised:
+        channel = await self._fork_supervisor(place, spec)
         try:
             await channel.send_program(frame)
-            if program.record_dir:
-                await channel.wait_ready()
             if self._is_closed:
                 raise SupervisionError(_CLOSED)
             if not channel.is_open or not channel.is_alive:
                 raise SupervisorLost(f"the supervisor of {spec.id!r} was lost before it started")
+            if place and channel.pid and channel.server:
+                server = channel.server
+                place.write((channel.pid, channel.start_time), (server.pid, server.start_time), spec.grace_s)
         except BaseException:
             channel.close()
             raise
@@ -140,11 +155,11 @@ class Supervisors:
         )
         return self._take(child)  # if it goes from now on, that is told to this one
 
-    async def _fork_supervisor(self, program: Program) -> Channel:
+    async def _fork_supervisor(self, place: Place | None, spec: ProcessSpec) -> Channel:
         async with self._forks:
             await self.start()
             assert self._server is not None
-            channel = await _ask_for_supervisor(self._server, program, self._on_channel_closed)
+            channel = await _ask_for_supervisor(self._server, place, self._on_channel_closed, is_detached=spec.detached)
             try:
                 await channel.wait_greeted()
             except BaseException:
@@ -152,10 +167,10 @@ class Supervisors:
                 raise
             return channel
 
-    async def _greet(self, record: Record, record_dir: str) -> Channel | None:
+    async def _greet(self, origin: Origin, record_dir: str) -> Channel | None:
         """Become the owner; None: the supervisor hears nobody any more."""
         try:
-            connection = connect(record_dir)
+            connection = _place.connect(record_dir, origin.socket)
         except OSError:
             return None
         channel = Channel(connection, None, self._on_channel_closed)
@@ -166,17 +181,17 @@ class Supervisors:
         except SupervisorLost:
             return None
         except SupervisionError as error:
-            raise OwnedElsewhere(f"the supervisor of {record_dir!r} (pid {record.pid}): {error}") from error
+            raise OwnedElsewhere(f"the supervisor of {record_dir!r} (pid {origin.pid}): {error}") from error
         except TimeoutError:
-            raise SupervisionError(f"the supervisor of {record_dir!r} (pid {record.pid}) does not answer") from None
+            raise SupervisionError(f"the supervisor of {record_dir!r} (pid {origin.pid}) does not answer") from None
         finally:
             if channel.pid is None:
                 channel.close()
         return channel
 
-    def _note_adopted(self, channel: Channel, record: Record, record_dir: str) -> Supervised:
+    def _note_adopted(self, channel: Channel, origin: Origin, record_dir: str) -> Supervised:
         child = Supervised(
-            channel, self._on_ended, record_dir=record_dir, grace_s=record.grace_s, is_detached=True, is_released=True
+            channel, self._on_ended, record_dir=record_dir, grace_s=origin.grace_s, is_detached=True, is_released=True
         )
         return self._take(child)
 
@@ -241,14 +256,16 @@ class Supervisors:
             self._nothing_runs.set()
 
 
-async def _ask_for_supervisor(server: ServerHandle, program: Program, on_closed: Callable[[Channel], None]) -> Channel:
+async def _ask_for_supervisor(
+    server: ServerHandle, place: Place | None, on_closed: Callable[[Channel], None], *, is_detached: bool
+) -> Channel:
     try:
         ours, theirs = socket.socketpair()
     except OSError as error:
         raise SupervisionError(f"cannot talk to one more supervisor: {error.strerror} (see ulimit -n)") from error
     with theirs:
         try:
-            await server.fork(theirs, program.record_dir, is_detached=program.recovery_timeout_s is not None)
+            await server.fork(theirs, place, is_detached=is_detached)
         except BaseException:
             ours.close()
             raise
