@@ -205,6 +205,7 @@ class _Shell:
     def _stop_checks(self, container: str) -> None:
         checks = self._checks.pop(container, None)
         if checks is not None:
+            checks.pause()
             self._spawn(checks.close())
 
     def _link(self, task_id: str, container: str) -> None:
