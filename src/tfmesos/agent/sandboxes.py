@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfmesos.agent.errors import WorkDirInUse
+from tfmesos.agent.trees import remove_tree_at
 
 SANDBOX_MODE = 0o750
 
@@ -89,20 +90,28 @@ def make_nested_sandbox(parent: str, name: str, owner: Owner | None) -> None:
 
     That sandbox belongs to a user, who may have put a link there: none is followed.
     """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     with contextlib.ExitStack() as opened:
-
-        def enter(path: str, base: int | None = None) -> int:
-            directory = os.open(path, flags, dir_fd=base)
-            opened.callback(os.close, directory)
-            return directory
-
-        sandbox = enter(parent)
-        if _make_directory("containers", sandbox):
-            _hand_over(enter("containers", sandbox), owner)
-        containers = enter("containers", sandbox)
+        sandbox = _enter(opened, parent)
+        is_new = _make_directory("containers", sandbox)
+        containers = _enter(opened, "containers", sandbox)
+        if is_new:
+            _hand_over(containers, owner)
         os.mkdir(name, SANDBOX_MODE, dir_fd=containers)
-        _hand_over(enter(name, containers), owner)
+        _hand_over(_enter(opened, name, containers), owner)
+
+
+def remove_nested_sandbox(parent: str, name: str) -> None:
+    """Remove what `make_nested_sandbox` made, with all in it. Raises OSError for what cannot be removed."""
+    with contextlib.suppress(FileNotFoundError), contextlib.ExitStack() as opened:
+        sandbox = _enter(opened, parent)
+        remove_tree_at(_enter(opened, "containers", sandbox), name)
+
+
+def _enter(opened: contextlib.ExitStack, path: str, base: int | None = None) -> int:
+    """Open a directory that is no link, until `opened` is left."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=base)
+    opened.callback(os.close, directory)
+    return directory
 
 
 def _make_directory(name: str, base: int) -> bool:

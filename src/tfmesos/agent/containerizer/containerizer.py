@@ -20,7 +20,8 @@ from tfmesos.agent.containerizer.tree import ContainerTree
 from tfmesos.agent.errors import BadUser
 from tfmesos.agent.fetcher import Fetcher, FetchFailed, FetchOrder
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.sandboxes import Owner, make_nested_sandbox, make_sandbox
+from tfmesos.agent.sandboxes import Owner, make_nested_sandbox, make_sandbox, remove_nested_sandbox
+from tfmesos.agent.trees import remove_tree
 from tfmesos.agent.users import Identity, identity_of
 from tfmesos.supervision import Supervised, SupervisionError, Supervisors, Termination
 
@@ -102,6 +103,10 @@ class Containerizer:
         """Whether a launch of this container is under way."""
         return self._tree.is_launching(container_id)
 
+    async def wait_launched(self, container_id: ContainerId) -> None:
+        """Return when no launch of this container is under way."""
+        await self._tree.wait_launched(container_id)
+
     def abort(self, container_id: ContainerId) -> bool:
         """End a launch that is under way (it may fetch for long): `launch` raises. False if there is none."""
         return self._tree.abort(container_id)
@@ -111,6 +116,14 @@ class Containerizer:
         for container in self._tree.remove(container_id):
             if container.has_record:
                 self._runtime_dir.remove(container.id)
+
+    def remove_sandbox(self, container: Container) -> None:
+        """Remove the sandbox of a container that has ended, as far as it is possible. Blocks; raises OSError."""
+        parent = self._tree.find(container.id.parent) if container.id.parent is not None else None
+        if parent is None:
+            remove_tree(container.directory)
+        else:
+            remove_nested_sandbox(parent.directory, container.id.value)
 
     async def close(self, *, end_detached: bool = False) -> None:
         """End all containers that do not outlive the agent (with `end_detached` those, too); then nothing is left.

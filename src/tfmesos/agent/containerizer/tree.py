@@ -62,6 +62,12 @@ class ContainerTree:
         launch = self._launches.get(container_id)
         return launch is not None and launch.cancel()
 
+    async def wait_launched(self, container_id: ContainerId) -> None:
+        """Return when no launch of this container is under way."""
+        launch = self._launches.get(container_id)
+        if launch is not None:
+            await asyncio.wait([launch])
+
     def launches(self) -> list[asyncio.Task[Container]]:
         return list(self._launches.values())
 
