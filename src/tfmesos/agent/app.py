@@ -12,14 +12,14 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tfmesos.agent.api import Api
+from tfmesos.agent.api import NOT_RECOVERED, Api
 from tfmesos.agent.assembly import build_runner
 from tfmesos.agent.checkpoint import CheckpointStore, Recovered
+from tfmesos.agent.container_api import ContainerApi
 from tfmesos.agent.containerizer import Containerizer
 from tfmesos.agent.errors import AgentStopped, BadAgentFlags
 from tfmesos.agent.executor_api.api import ExecutorApi
 from tfmesos.agent.executor_api.streams import ExecutorStreams
-from tfmesos.agent.files import SandboxFiles
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.identity import Identity, address_towards, advertised_pid, checked_ip, hostname_of
 from tfmesos.agent.mailbox import Mailbox
@@ -27,18 +27,20 @@ from tfmesos.agent.member import AgentMember
 from tfmesos.agent.orders import Orders
 from tfmesos.agent.outbox import Outbox
 from tfmesos.agent.recorder import CheckpointRecorder
-from tfmesos.agent.recovery import recovered_id
+from tfmesos.agent.recovery import end_remains, go_on, recovered_id
 from tfmesos.agent.registrar import Membership
 from tfmesos.agent.resources_detection import offered_resources
 from tfmesos.agent.sandboxes import WorkDir
 from tfmesos.agent.scope import Scope
 from tfmesos.agent.state import AgentView
 from tfmesos.discovery import Detector
+from tfmesos.metrics import Metrics
 from tfmesos.resources import ResourcesError, parse_attributes
 from tfmesos.supervision import Supervisors, read_boot_id
 from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress, reply
 from tfmesos.wire import internal_pb2, mesos_pb2
 
+_EXECUTOR_PATH = "/api/v1/executor"
 _log = logging.getLogger(__name__)
 
 
@@ -64,12 +66,16 @@ class Agent:
         self._cleanup = AsyncExitStack()
         self._stopped = asyncio.Event()
         self._failure: BaseException | None = None
+        self._leaves_nothing = False
+        self._is_recovering = True
         self._address: Address | None = None
         self._membership: Membership | None = None
         self._api: Api | None = None
 
     async def start(self) -> None:
-        """Lock the work directory, listen, and begin to look for the master.
+        """Lock the work directory, listen, go on where an agent before has stopped, and begin to look for the master.
+
+        With --recover=cleanup: end what the agent before has left, and stop.
 
         Errors: WorkDirInUse, BadAgentFlags, CheckpointUnusable, AgentChanged, transport's BindError, supervision's
         SupervisionError.
@@ -93,14 +99,20 @@ class Agent:
             raise self._failure
 
     def unregister(self) -> None:
-        """Tell the master that this agent goes for good: it forgets the agent at once. `close` is to follow."""
+        """Tell the master that this agent goes for good: it forgets the agent at once. `close` follows and ends all."""
+        self._leaves_nothing = True
         if self._membership is not None and self._membership.is_registered:
             message = internal_pb2.UnregisterSlaveMessage()
             message.slave_id.value = self._membership.agent_id or ""
             self._membership.send(message)
 
-    async def close(self) -> None:
-        """End all tasks, wait until nothing of them is left, stop listening, unlock. Idempotent."""
+    async def close(self, *, leaves_nothing: bool = False) -> None:
+        """End the tasks, wait until nothing of them is left, stop listening, unlock. Idempotent.
+
+        Tasks of frameworks that want checkpoints run on for the next agent, except with `leaves_nothing`, after
+        `unregister`, and when the master ended this one.
+        """
+        self._leaves_nothing = self._leaves_nothing or leaves_nothing
         await self._cleanup.aclose()
         self._stopped.set()
 
@@ -110,6 +122,14 @@ class Agent:
         work_dir = WorkDir(Path(flags.work_dir))
         _lock(work_dir)
         cleanup.callback(work_dir.unlock)
+        store = CheckpointStore.open(
+            work_dir.path, is_strict=flags.strict, max_completed_frameworks=flags.max_completed_frameworks
+        )
+        cleanup.callback(store.close)
+        if flags.recover == "cleanup":
+            await end_remains(Containerizer(flags, Supervisors(), ""), store)
+            self._stopped.set()
+            return
         resources = offered_resources(flags.resources, flags.default_role, work_dir.path)
         attributes = _attributes(flags)
 
@@ -122,10 +142,6 @@ class Agent:
         node = LibprocessNode(pid.host, pid.port, self._routes)
         cleanup.push_async_callback(node.close)
         identity = Identity(pid=pid, hostname=await hostname_of(flags, pid), resources=resources, attributes=attributes)
-        store = CheckpointStore.open(
-            work_dir.path, is_strict=flags.strict, max_completed_frameworks=flags.max_completed_frameworks
-        )
-        cleanup.callback(store.close)
         await self._compose(identity, work_dir, store, mailbox, node)
         _log.info("agent %s on %s offers %s", identity.hostname, pid, resources)
 
@@ -157,9 +173,22 @@ class Agent:
         )
         orders = Orders(membership, runner, member.keep_resources, membership.send)
         view = AgentView(
-            flags=flags, identity=identity, membership=membership, core=runner.core, start_time=time.time()
+            flags=flags,
+            identity=identity,
+            membership=membership,
+            core=runner.core,
+            containerizer=containerizer,
+            start_time=time.time(),
         )
-        self._api = Api(view, SandboxFiles(work_dir.path, lambda: membership.agent_id), ExecutorApi(runner, streams))
+        self._api = Api(
+            view,
+            work_dir.path,
+            ExecutorApi(runner, streams),
+            ContainerApi(containerizer, work_dir, flags.http_heartbeat_interval),
+            Metrics(),
+            lambda: self._is_recovering,
+        )
+        cleanup.callback(self._api.close)
         self._membership = membership
         membership.listen(mailbox)
         orders.listen(mailbox)
@@ -167,17 +196,24 @@ class Agent:
         scope = Scope(self._fail)
         group = await scope.open()
         cleanup.push_async_callback(scope.close)
-        cleanup.push_async_callback(containerizer.close)
+        cleanup.push_async_callback(self._end_containers, containerizer, store)
         cleanup.push_async_callback(runner.close)
         cleanup.callback(membership.close)
         await containerizer.start()
         outbox.begin(group)
         runner.begin(group)
+        await go_on(agent_id, before, containerizer, runner)
+        self._is_recovering = False
         membership.begin(group)
+
+    async def _end_containers(self, containerizer: Containerizer, store: CheckpointStore) -> None:
+        await containerizer.close(end_detached=self._leaves_nothing)
+        if self._leaves_nothing:
+            store.clear()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._api is None:  # it listens, but is not put together yet
-            return reply(503, "Agent has not finished recovery")
+            return reply(503, NOT_RECOVERED)
         return await self._api.handle(request)
 
     async def _own_ip(self) -> str:
@@ -187,6 +223,7 @@ class Agent:
         return address_towards(await self._detector.detect(None))
 
     def _stop(self, reason: str) -> None:
+        self._leaves_nothing = True
         self._fail(AgentStopped(reason))
 
     def _fail(self, error: BaseException) -> None:

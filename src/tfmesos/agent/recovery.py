@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 
-from tfmesos.agent.checkpoint import Recovered
+from tfmesos.agent.checkpoint import CheckpointStore, Recovered
+from tfmesos.agent.containerizer import ContainerId, Containerizer
 from tfmesos.agent.errors import AgentChanged
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.reconfiguration import Policy, difference
+from tfmesos.agent.runner import Runner
 from tfmesos.wire import mesos_pb2
 
 _log = logging.getLogger(__name__)
@@ -31,3 +33,31 @@ def recovered_id(
         raise AgentChanged(before.agent.id.value, changed, policy.value, path)
     _log.warning("this machine was started again and %s: agent %s is gone", changed, before.agent.id.value)
     return None
+
+
+async def go_on(agent_id: str | None, before: Recovered, containerizer: Containerizer, runner: Runner) -> None:
+    """Take over the containers of the agent before, and wait until its executors are back or were given up.
+
+    What belongs to none of them is ended; for a new agent (without an id yet) that is all there is.
+    """
+    known = [
+        ContainerId(container_id) for framework in before.frameworks.values() for container_id in framework.executors
+    ]
+    containers = await containerizer.recover(known)
+    if agent_id is None:
+        return
+    if before.frameworks:
+        _log.info("going on as %s with %d of %d containers", agent_id, len(containers), len(known))
+    runner.restore(agent_id, before, {str(container_id): found for container_id, found in containers.items()})
+    await runner.wait_executors_back()
+
+
+async def end_remains(containerizer: Containerizer, store: CheckpointStore) -> None:
+    """End all that the agent before has left, and forget it (Mesos 1.11: --recover=cleanup)."""
+    await containerizer.start()
+    try:
+        await containerizer.recover(())
+    finally:
+        await containerizer.close(end_detached=True)
+    store.clear()
+    _log.info("nothing of the agent before is left: the next one is a new one")

@@ -34,8 +34,10 @@ from tfmesos.agent.core import (
     KeepKill,
     KeepTasks,
     KillContainer,
+    Kind,
     OpenGate,
     Order,
+    Phase,
     Report,
     SendEvent,
     StartChecks,
@@ -75,6 +77,7 @@ class Runner:
         self._send = send
         self._agent_id = ""
         self._loop = asyncio.get_running_loop()
+        self._has_acted = asyncio.Event()
         self._alarm = Alarm(core.deadline, lambda now: self._do(core.tick(now)))
         self._performers: Mapping[type, Callable[[Any], None]] = {
             StartContainer: lambda action: self._containers.start(action.executor, self._agent_id),
@@ -129,6 +132,15 @@ class Runner:
                 self._containers.adopt(executor, container)
             elif executor.has_container:
                 self.ended(executor, Ending(wait_status=None))
+
+    async def wait_executors_back(self) -> None:
+        """Until each executor of the agent before that had worked has subscribed, or was given up."""
+        while any(
+            executor.is_recovered and executor.kind is not Kind.COMMAND and executor.phase is Phase.RUNNING
+            for executor in self.core.executors()
+        ):
+            self._has_acted.clear()
+            await self._has_acted.wait()
 
     def joined(self, agent_id: str) -> None:
         """The agent is registered: send what is outstanding."""
@@ -235,6 +247,7 @@ class Runner:
         for action in actions:
             self._performers[type(action)](action)
         self._alarm.update()
+        self._has_acted.set()
 
     def _note(self, action: Any) -> None:
         self._recorder.note(action)

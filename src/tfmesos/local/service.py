@@ -79,7 +79,7 @@ async def _start_daemons(handover: Handover, resources: str, daemons: contextlib
     detector = build_detector(f"unix://{master_socket.path}")
     daemons.push_async_callback(detector.close)
     agent = Agent(_agent_flags(handover, resources), detector=detector, listen=agent_socket, routes=routes)
-    daemons.push_async_callback(agent.close)
+    daemons.push_async_callback(agent.close, leaves_nothing=True)
     await agent.start()
 
 
@@ -105,6 +105,7 @@ def _agent_flags(handover: Handover, resources: str) -> AgentFlags:
         switch_user=False,
         registration_backoff_factor=0.0,
         executor_shutdown_grace_period=_GRACE_S,
+        recovery_timeout=0.0,  # no agent comes after this one
     )
 
 

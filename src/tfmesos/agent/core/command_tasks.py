@@ -160,6 +160,8 @@ class CommandTasks:
     def _end_by_agent(self, record: TaskRecord, ending: Ending) -> list[Action]:
         """A limit was passed, or the supervisor was lost: what Mesos says when the executor is gone."""
         cause = ending.cause
+        if cause is None and record.executor.is_recovered and record.task.state != mesos_pb2.TASK_RUNNING:
+            return self._reports.lost_in_restart(record)
         parts = [cause.message] if cause else ["Executor terminated", *([ending.message] if ending.message else [])]
         return self._reports.own(
             record,

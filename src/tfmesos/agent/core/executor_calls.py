@@ -8,10 +8,8 @@ from tfmesos.agent.core.events import Event, acknowledged_event, kill_event
 from tfmesos.agent.core.executor_tasks import ExecutorTasks
 from tfmesos.agent.core.launches import deliver
 from tfmesos.agent.core.records import ExecutorRecord, Phase, TaskKey
-from tfmesos.agent.core.reports import Reports, Status
+from tfmesos.agent.core.reports import Reports
 from tfmesos.wire import executor_pb2, internal_pb2, mesos_pb2
-
-_RESTARTED = "Task launched during agent restart"
 
 
 class ExecutorCalls:
@@ -76,21 +74,10 @@ class ExecutorCalls:
             for record in executor.tasks.values()
             if record.is_delivered and record.task.state == mesos_pb2.TASK_STAGING and record.key.task_id not in known
         ]
-        dropped = self._dropped_state(executor)
         for record in missing:
-            actions += self._reports.own(
-                record,
-                dropped,
-                message=_RESTARTED,
-                reason=Status.REASON_AGENT_RESTARTED,
-                source=Status.SOURCE_AGENT,
-            )
+            actions += self._reports.lost_in_restart(record)
         killed = [record for record in executor.tasks.values() if record.is_killed and not record.has_ended]
         return [*actions, *(SendEvent(executor, kill_event(record)) for record in killed)]
-
-    def _dropped_state(self, executor: ExecutorRecord) -> mesos_pb2.TaskState.ValueType:
-        is_aware = executor.framework.has_capability(mesos_pb2.FrameworkInfo.Capability.PARTITION_AWARE)
-        return mesos_pb2.TASK_DROPPED if is_aware else mesos_pb2.TASK_LOST
 
     def _report_unknown(self, executor: ExecutorRecord, status: mesos_pb2.TaskStatus) -> list[Action]:
         """Mesos 1.11 passes on an update of a task that it does not know; not one that it has passed on before."""

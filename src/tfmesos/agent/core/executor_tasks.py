@@ -54,7 +54,11 @@ class ExecutorTasks:
         told = causes[-1] if causes else Cause()
         message = "; ".join(texts + ([ending.message] if ending.message else [])) or "Executor terminated"
         for record in executor.tasks.values():
-            if not record.has_ended:
+            if record.has_ended:
+                continue
+            if not causes and executor.is_recovered and not executor.has_worked and ending.wait_status is None:
+                actions += self._reports.lost_in_restart(record)
+            else:
                 actions += self._reports.own(
                     record, told.state, message=message, reason=told.reason, source=Status.SOURCE_AGENT
                 )

@@ -114,7 +114,7 @@ class ExecutorRecord:
     pid: int | None = None  # of the container's supervisor, as soon as it is forked
     directory: str = ""
     is_subscribed: bool = False  # it has an event stream
-    is_recovered: bool = False  # it was there before the agent, and has not subscribed since
+    is_recovered: bool = False  # it was there before this agent, and has not subscribed since
     has_worked: bool = False  # it was given a task at least once
     has_container: bool = True
     deadline: float | None = None  # when the agent's patience ends: it has to subscribe, or to be gone

@@ -20,6 +20,7 @@ from tfmesos.wire import internal_pb2, mesos_pb2
 from tfmesos.wire.text import TERMINAL_STATES, state_name
 
 Status = mesos_pb2.TaskStatus
+_RESTARTED = "Task launched during agent restart"
 
 
 class Reports:
@@ -59,6 +60,17 @@ class Reports:
             record.has_ended = True
             self._books.counts[state_name(status.state).lower().replace("task_", "tasks_")] += 1
         return [Report(key=record.key, status=status, executor=record.executor, record=record)]
+
+    def lost_in_restart(self, record: TaskRecord) -> list[Action]:
+        """It was handed over, but nothing of it ran when the agent before was lost."""
+        is_aware = record.executor.framework.has_capability(Capability.PARTITION_AWARE)
+        return self.own(
+            record,
+            mesos_pb2.TASK_DROPPED if is_aware else mesos_pb2.TASK_LOST,
+            message=_RESTARTED,
+            reason=Status.REASON_AGENT_RESTARTED,
+            source=Status.SOURCE_AGENT,
+        )
 
     def unknown(
         self, info: mesos_pb2.FrameworkInfo, task_ids: Iterable[str], message: str, reason: Reason

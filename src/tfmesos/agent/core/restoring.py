@@ -84,6 +84,7 @@ class Restoration:
         if kept.is_command:
             executor.kind = Kind.COMMAND
         framework.executors[executor.executor_id] = executor
+        executor.is_recovered = True
         executor.directory = found.directory if found else kept.directory
         executor.pid = found.pid if found else None
         finished = []
@@ -120,8 +121,7 @@ class Restoration:
     def _resume_executor(self, executor: ExecutorRecord, kept: RecoveredExecutor, clocks: Clocks) -> list[Action]:
         settings = self._books.settings
         _restore_queue(executor)
-        executor.has_worked = not executor.tasks or any(record.is_delivered for record in executor.tasks.values())
-        executor.is_recovered = True
+        executor.has_worked = kept.has_worked
         if kept.ending is not None or executor.framework.is_ending:
             executor.move(Phase.TERMINATING)
             ending = kept.ending
