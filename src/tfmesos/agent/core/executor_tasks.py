@@ -52,7 +52,7 @@ class ExecutorTasks:
         causes = [cause for cause in (executor.cause, ending.cause) if cause is not None]
         texts = [cause.message for cause in causes if cause.message]
         told = causes[-1] if causes else Cause()
-        message = "; ".join(texts + ([ending.message] if ending.message else [])) or "Executor terminated"
+        message = "; ".join([*(texts or ["Executor terminated"]), *([ending.message] if ending.message else [])])
         for record in executor.tasks.values():
             if record.has_ended:
                 continue
