@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfmesos.agent.errors import WorkDirInUse
-from tfmesos.agent.trees import remove_tree_at
+from tfmesos.agent.trees import remove_tree, remove_tree_at
 
 SANDBOX_MODE = 0o750
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +77,47 @@ class WorkDir:
 def make_sandbox(directory: str, owner: Owner | None, *, is_latest: bool) -> None:
     """Make a container's sandbox with its parents; with `is_latest` the link beside it points here. Raises OSError."""
     parent, _, name = directory.rpartition("/")
-    os.makedirs(parent, exist_ok=True)
-    os.mkdir(directory, SANDBOX_MODE)
+    _make_with_parents(parent, directory)
     os.chmod(directory, SANDBOX_MODE)  # whatever the umask is
     if owner is not None:
         os.chown(directory, owner.uid, owner.gid)
     if is_latest:
         _point(f"{parent}/latest", name)
+
+
+def _make_with_parents(parent: str, directory: str) -> None:
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(FileNotFoundError):  # `remove_run` found the parent empty and removed it
+            os.makedirs(parent, exist_ok=True)
+            os.mkdir(directory, SANDBOX_MODE)
+            return
+    os.makedirs(parent, exist_ok=True)
+    os.mkdir(directory, SANDBOX_MODE)
+
+
+def old_runs(work_dir: Path) -> list[str]:
+    """The sandboxes of tasks and executors of all agents that used a work directory."""
+    pattern = "*/frameworks/*/executors/*/runs/*"
+    return [str(path) for path in (work_dir / "slaves").glob(pattern) if not path.is_symlink()]
+
+
+def remove_run(work_dir: Path, directory: str) -> None:
+    """Remove a sandbox, and the directories above it that are empty then. Raises OSError for what cannot be removed."""
+    remove_tree(directory)
+    slaves = work_dir / "slaves"
+    runs = Path(directory).parent
+    if slaves not in runs.parents:
+        return
+    latest = runs / "latest"
+    if latest.is_symlink() and not latest.exists():
+        latest.unlink(missing_ok=True)
+    for above in (runs, *runs.parents):
+        if above == slaves or (above.parent == slaves and os.path.realpath(slaves / "latest") == str(above)):
+            return
+        try:
+            above.rmdir()
+        except OSError:  # there is more in it
+            return
 
 
 def make_nested_sandbox(parent: str, name: str, owner: Owner | None) -> None:

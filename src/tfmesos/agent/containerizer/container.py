@@ -106,6 +106,10 @@ class Container:
         """How it ended; when this returns nothing of the container is left, nor of those nested in it."""
         return await asyncio.shield(self._watching)
 
+    def when_ended(self, callback: Callable[[], None]) -> None:
+        """Call back once nothing of it is left; never if it outlives this agent."""
+        self._watching.add_done_callback(lambda watching: None if watching.cancelled() else callback())
+
     def status(self) -> mesos_pb2.ContainerStatus:
         """What status updates and operators are told of it."""
         status = mesos_pb2.ContainerStatus(executor_pid=self.pid)

@@ -20,11 +20,13 @@ from tfmesos.agent.containerizer.tree import ContainerTree
 from tfmesos.agent.errors import BadUser
 from tfmesos.agent.fetcher import Fetcher, FetchFailed, FetchOrder
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.sandboxes import Owner, make_nested_sandbox, make_sandbox, remove_nested_sandbox
+from tfmesos.agent.gc import Collector, Schedule
+from tfmesos.agent.sandboxes import Owner, make_nested_sandbox, make_sandbox, old_runs, remove_nested_sandbox
 from tfmesos.agent.trees import remove_tree
 from tfmesos.agent.users import Identity, identity_of
 from tfmesos.supervision import Supervised, SupervisionError, Supervisors, Termination
 
+_OF_FRAMEWORKS = (ContainerKind.COMMAND_TASK, ContainerKind.EXECUTOR)
 _log = logging.getLogger(__name__)
 
 
@@ -41,10 +43,15 @@ class Containerizer:
         """For its metrics."""
         self._runtime_dir = RuntimeDir(Path(flags.runtime_dir or f"{flags.work_dir}/run").absolute())
         self._orphans: set[asyncio.Task[None]] = set()
+        self._work_dir = os.path.realpath(flags.work_dir)
+        schedule = Schedule(flags.gc_delay, flags.gc_disk_headroom)
+        self.collector = Collector(schedule, self._work_dir, flags.disk_watch_interval)
+        """Of old sandboxes; for its metrics."""
 
     async def start(self) -> None:
         """Get ready. Raises BadAgentFlags if the runtime directory cannot be had."""
         self._runtime_dir.lock()
+        self.collector.start()
         await self._supervisors.start()
 
     async def recover(self, known: Iterable[ContainerId]) -> Mapping[ContainerId, Container]:
@@ -65,6 +72,9 @@ class Containerizer:
                 kept[container.id] = container
             elif container.id == root.id:
                 self._end_orphan(container)
+        used = {container.directory for container in self._tree}
+        old = await asyncio.to_thread(old_runs, Path(self._work_dir))
+        self.collector.add_old(directory for directory in old if directory not in used)
         return kept
 
     async def launch(self, config: ContainerConfig) -> Container:
@@ -116,6 +126,8 @@ class Containerizer:
         for container in self._tree.remove(container_id):
             if container.has_record:
                 self._runtime_dir.remove(container.id)
+            if container.config.kind in _OF_FRAMEWORKS and container.directory:
+                self.collector.add(container.directory)
 
     def remove_sandbox(self, container: Container) -> None:
         """Remove the sandbox of a container that has ended, as far as it is possible. Blocks; raises OSError."""
@@ -134,6 +146,7 @@ class Containerizer:
         for launch in launches:
             launch.cancel()
         await asyncio.gather(*launches, return_exceptions=True)
+        await self.collector.close()
         await self.fetcher.close()
         await self._supervisors.close(end_detached=end_detached)
         self._runtime_dir.unlock()
@@ -147,14 +160,13 @@ class Containerizer:
             raise LaunchFailed(fault)
         identity = self._identity(config.user)
         _make_sandbox(config, parent, identity)
-        if config.command.uris:
-            await self._fetch(config, identity)
-        has_record = config.checkpoint or console(config) is not None
         try:
-            return await self._fork(config, identity, self._runtime_dir.add(config) if has_record else None)
+            if config.command.uris:
+                await self._fetch(config, identity)
+            return await self._fork(config, identity)
         except BaseException:
-            if has_record:
-                self._runtime_dir.remove(config.id)
+            if config.kind in _OF_FRAMEWORKS:
+                self.collector.add(config.directory)
             raise
 
     async def _fetch(self, config: ContainerConfig, identity: Identity | None) -> None:
@@ -170,7 +182,19 @@ class Containerizer:
         except FetchFailed as error:
             raise LaunchFailed(str(error)) from error
 
-    async def _fork(self, config: ContainerConfig, identity: Identity | None, record_dir: str | None) -> Container:
+    async def _fork(self, config: ContainerConfig, identity: Identity | None) -> Container:
+        if not config.checkpoint and console(config) is None:
+            return await self._supervise(config, identity, None)
+        try:
+            return await self._supervise(config, identity, self._runtime_dir.add(config))
+        except OSError as error:
+            self._runtime_dir.remove(config.id)
+            raise LaunchFailed(f"cannot keep its record: {error.strerror}: {error.filename}") from error
+        except BaseException:
+            self._runtime_dir.remove(config.id)
+            raise
+
+    async def _supervise(self, config: ContainerConfig, identity: Identity | None, record_dir: str | None) -> Container:
         parent = self._parent_of(config)
         spec = process_spec(
             config,
@@ -213,7 +237,16 @@ class Containerizer:
     def _add(self, config: ContainerConfig, process: Supervised | Termination) -> Container:
         container = Container(config, process, host=self._host, end_children=self._tree.end_children)
         self._tree.add(container)
+        if self._flags.gc_non_executor_container_sandboxes and config.kind not in _OF_FRAMEWORKS:
+            container.when_ended(lambda: self._collect_nested(config))
         return container
+
+    def _collect_nested(self, config: ContainerConfig) -> None:
+        parent = self._tree.find(config.id.parent) if config.id.parent is not None else None
+        if parent is not None:
+            self.collector.add(parent.directory, config.id.value)
+        elif config.directory:
+            self.collector.add(config.directory)
 
     async def _adopt(self, container_id: ContainerId) -> Supervised | Termination:
         try:

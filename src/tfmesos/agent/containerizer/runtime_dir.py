@@ -80,8 +80,12 @@ class RuntimeDir:
     def remove(self, container_id: ContainerId) -> None:
         """Forget a container and all that was nested in it. Idempotent."""
         path = self.path_of(container_id)
-        with contextlib.suppress(FileNotFoundError):
+        try:
             shutil.rmtree(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            _log.warning("container %s: %s cannot be removed: %s", container_id, path, error)
 
     def load(self) -> Iterator[tuple[ContainerId, ContainerConfig]]:
         """All containers that are known here, parents first."""
