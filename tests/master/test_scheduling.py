@@ -6,7 +6,6 @@ import pytest
 
 from tests.master.world import MODERN, Capability, World, flags, framework_info, task
 from tfmesos.master.allocator.filters import OfferFilters
-from tfmesos.master.core.launches import Launches
 from tfmesos.master.core.lifecycle import FrameworkState, IllegalStep
 from tfmesos.master.ids import AgentId, FrameworkId
 from tfmesos.resources import Resources
@@ -114,7 +113,7 @@ def test_a_refusal_is_replaced_only_by_one_that_hides_more_for_longer() -> None:
 )
 def test_how_long_a_refusal_holds(wanted: float | None, seconds: float) -> None:
     filters = mesos_pb2.Filters() if wanted is None else mesos_pb2.Filters(refuse_seconds=wanted)
-    assert Launches(World().core._ledger, 1.0).refuse_s(filters) == seconds
+    assert World().core._launches.refuse_s(filters) == seconds
 
 
 def test_suppressed_roles_get_nothing_until_they_are_revived() -> None:

@@ -11,6 +11,7 @@ drivers.py         frameworks on libprocess;  driver_messages.py  what these say
 registrations.py   agents come;  returns.py  what they bring back;  observers.py  pings;  partings.py  how they go
 drains.py          what operators do with agents: drain, deactivate, mark gone
 offering.py        allocations become offers;  launches.py  offers are answered;  starts.py  and become tasks
+operations.py      what else may be asked for with offers
 updates.py         running tasks;  statuses.py  those that the master itself makes
 """
 

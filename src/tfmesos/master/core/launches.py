@@ -5,6 +5,7 @@ from math import isnan
 
 from tfmesos.master.core.books import Framework, Offer
 from tfmesos.master.core.ledger import Ledger
+from tfmesos.master.core.operations import Operations
 from tfmesos.master.core.starts import Starts
 from tfmesos.master.ids import OfferId
 from tfmesos.resources import Resources
@@ -20,10 +21,11 @@ _MAX_REFUSE_S = 365 * 24 * 3600.0
 class Launches:
     """Answers to offers."""
 
-    def __init__(self, ledger: Ledger, allocation_interval_s: float) -> None:
+    def __init__(self, ledger: Ledger, operations: Operations, allocation_interval_s: float) -> None:
         self._ledger = ledger
         self._books = ledger.books
         self._starts = Starts(ledger)
+        self._operations = operations
         self._allocation_interval_s = allocation_interval_s
 
     def decline(self, framework: Framework, decline: scheduler_pb2.Call.Decline) -> None:
@@ -103,7 +105,7 @@ class Launches:
             for task in _tasks_of(operation):
                 self._starts.drop(framework, task, mesos_pb2.TASK_DROPPED, _Reasons.REASON_INVALID_OFFERS, text)
             if not _is_launch(operation):
-                self._refuse_operation(framework, operation, f"Operation attempted with invalid offers: {error}")
+                self._operations.refuse(framework, operation, f"Operation attempted with invalid offers: {error}")
 
     def _apply(self, framework: Framework, offer: Offer, operation: _Operation, rest: Resources) -> Resources:
         """Apply one operation; returns what it leaves of the offers."""
@@ -116,19 +118,8 @@ class Launches:
                 return self._starts.launch_group(framework, offer, operation, rest)
             case kind:
                 text = f"{_Operation.Type.Name(kind)} is not supported by this master"
-                self._refuse_operation(framework, operation, text)
+                self._operations.refuse(framework, operation, text)
         return rest
-
-    def _refuse_operation(self, framework: Framework, operation: _Operation, text: str) -> None:
-        self._ledger.warn(f"operation of {framework} refused: {text}")
-        if not operation.HasField("id"):
-            return
-        event = scheduler_pb2.Event(type=scheduler_pb2.Event.UPDATE_OPERATION_STATUS)
-        status = event.update_operation_status.status
-        status.operation_id.CopyFrom(operation.id)
-        status.state = mesos_pb2.OPERATION_ERROR
-        status.message = text
-        self._ledger.tell(framework, event)
 
 
 def _tasks_of(operation: _Operation) -> Iterable[mesos_pb2.TaskInfo]:

@@ -49,6 +49,7 @@ from tfmesos.master.core.launches import Launches
 from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.observers import Observers
 from tfmesos.master.core.offering import Offering
+from tfmesos.master.core.operations import Operations
 from tfmesos.master.core.partings import Partings
 from tfmesos.master.core.registrations import Registrations
 from tfmesos.master.core.registry import RegistryState
@@ -80,7 +81,8 @@ class MasterCore:
         self._endings = Endings(self._ledger, self._channels)
         self._drivers = Drivers(self._ledger, self._subscriptions, self._endings, self._obey)
         self._offering = Offering(self._ledger, flags.offer_timeout)
-        self._launches = Launches(self._ledger, flags.allocation_interval)
+        self._operations = Operations(self._ledger)
+        self._launches = Launches(self._ledger, self._operations, flags.allocation_interval)
         self._updates = Updates(self._ledger)
         returns = Returns(self._ledger, self._subscriptions)
         partings = Partings(self._ledger)
@@ -193,6 +195,8 @@ class MasterCore:
                 self._updates.kill(framework, call.kill)
             case _Call.RECONCILE:
                 self._updates.reconcile(framework, call.reconcile)
+            case _Call.RECONCILE_OPERATIONS:
+                self._operations.reconcile(framework, call.reconcile_operations)
             case _Call.MESSAGE:
                 self._updates.forward(framework, call.message)
             case _Call.SHUTDOWN:

@@ -3,7 +3,7 @@
 from tfmesos.master import allocator as alloc
 from tfmesos.master.core.books import Agent, Executor, Task
 from tfmesos.master.core.ledger import Ledger
-from tfmesos.master.core.statuses import latest_status, task_status
+from tfmesos.master.core.statuses import add_details, latest_status, task_status
 from tfmesos.master.core.subscriptions import Subscriptions, update_framework_message
 from tfmesos.master.core.updates import kill_message
 from tfmesos.master.ids import ExecutorId, FrameworkId
@@ -119,6 +119,7 @@ class Returns:
         framework = self._books.frameworks[task.framework_id]
         now = self._ledger.now
         status = task_status(task, task.message.state, mesos_pb2.TaskStatus.REASON_AGENT_REREGISTERED, text, now)
+        add_details(status, task)
         self._ledger.tell_status(framework, status)
 
     def _adopt_unknown(self, agent: Agent, message: internal_pb2.ReregisterSlaveMessage) -> None:

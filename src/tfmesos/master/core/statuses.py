@@ -52,10 +52,14 @@ def latest_status(task: Task, reason: Reason, text: str, now: float) -> mesos_pb
     message = task.message
     state = message.status_update_state if message.HasField("status_update_state") else message.state
     status = task_status(task, state, reason, text, now)
-    if message.statuses:
-        last = message.statuses[-1]
-        _copy_fields(last, status, ("healthy", "check_status", "container_status"))
+    add_details(status, task)
     return status
+
+
+def add_details(status: mesos_pb2.TaskStatus, task: Task) -> None:
+    """Say again what the task's last status told of its health and its container."""
+    if task.message.statuses:
+        _copy_fields(task.message.statuses[-1], status, ("healthy", "check_status", "container_status"))
 
 
 def _copy_fields(source: mesos_pb2.TaskStatus, target: mesos_pb2.TaskStatus, names: Collection[str]) -> None:
