@@ -127,7 +127,7 @@ class Agent:
         )
         cleanup.callback(store.close)
         if flags.recover == "cleanup":
-            await end_remains(Containerizer(flags, Supervisors(), ""), store)
+            await end_remains(Containerizer(flags, Supervisors()), store)
             self._stopped.set()
             return
         resources = offered_resources(flags.resources, flags.default_role, work_dir.path)
@@ -154,7 +154,7 @@ class Agent:
         if agent_id is None:
             store.clear()
             before = Recovered()
-        containerizer = Containerizer(flags, Supervisors(), identity.pid.host)
+        containerizer = Containerizer(flags, Supervisors())
         streams = ExecutorStreams(identity)
         outbox = Outbox(store, lambda message: membership.send(message))
         runner = build_runner(

@@ -24,7 +24,7 @@ HEARTBEAT_S = 0.05
 @pytest.fixture
 async def containerizer(tmp_path: Path) -> AsyncIterator[Containerizer]:
     flags = AgentFlags(master="none", work_dir=str(tmp_path), switch_user=False)
-    running = Containerizer(flags, Supervisors(), "127.0.0.1")
+    running = Containerizer(flags, Supervisors())
     await running.start()
     yield running
     await running.close(end_detached=True)

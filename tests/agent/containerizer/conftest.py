@@ -26,7 +26,7 @@ def flags(tmp_path: Path) -> AgentFlags:
 
 @pytest.fixture
 async def containerizer(flags: AgentFlags) -> AsyncIterator[Containerizer]:
-    running = Containerizer(flags, Supervisors(), "127.0.0.1")
+    running = Containerizer(flags, Supervisors())
     await running.start()
     yield running
     await running.close(end_detached=True)

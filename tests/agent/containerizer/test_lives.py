@@ -159,4 +159,4 @@ async def test_a_cancelled_launch_leaves_nothing(containerizer: Containerizer, c
 
 async def test_one_agent_at_a_time_uses_a_runtime_directory(containerizer: Containerizer, flags: AgentFlags) -> None:
     with pytest.raises(BadAgentFlags, match="another agent uses"):
-        await Containerizer(flags, Supervisors(), "127.0.0.1").start()
+        await Containerizer(flags, Supervisors()).start()

@@ -26,7 +26,7 @@ async def restart(flags: AgentFlags) -> AsyncIterator[Restart]:
 
         async def start() -> Containerizer:
             await running.aclose()
-            containerizer = Containerizer(flags, Supervisors(), "127.0.0.1")
+            containerizer = Containerizer(flags, Supervisors())
             running.push_async_callback(containerizer.close)
             await containerizer.start()
             return containerizer

@@ -21,12 +21,11 @@ class Container:
     """A supervised program in its sandbox. Made by `Containerizer.launch` and `Containerizer.recover` only."""
 
     def __init__(
-        self, config: ContainerConfig, process: Supervised | Termination, *, host: str, end_children: EndChildren
+        self, config: ContainerConfig, process: Supervised | Termination, *, end_children: EndChildren
     ) -> None:
         """A process that is a Termination is one that ended while no agent ran."""
         self.config = config
         self._process = process if isinstance(process, Supervised) else None
-        self._host = host
         self._end_children = end_children
         self._killing: asyncio.Task[None] | None = None
         self._grace_until = float("inf")
@@ -112,9 +111,10 @@ class Container:
 
     def status(self) -> mesos_pb2.ContainerStatus:
         """What status updates and operators are told of it."""
-        status = mesos_pb2.ContainerStatus(executor_pid=self.pid)
+        status = mesos_pb2.ContainerStatus()
         status.container_id.CopyFrom(self.config.id.to_proto())
-        status.network_infos.add().ip_addresses.add().ip_address = self._host
+        if self.termination is None:
+            status.executor_pid = self.pid
         return status
 
     def statistics(self) -> mesos_pb2.ResourceStatistics:

@@ -33,11 +33,9 @@ _log = logging.getLogger(__name__)
 class Containerizer:
     """All containers of an agent. `start` comes first, `close` last; between them any number of launches at once."""
 
-    def __init__(self, flags: AgentFlags, supervisors: Supervisors, host: str) -> None:
-        """`host` is the address that containers on this machine are told to have."""
+    def __init__(self, flags: AgentFlags, supervisors: Supervisors) -> None:
         self._flags = flags
         self._supervisors = supervisors
-        self._host = host
         self._tree = ContainerTree()
         self.fetcher = Fetcher(flags, supervisors, os.environ)
         """For its metrics."""
@@ -235,7 +233,7 @@ class Containerizer:
         return container_environment(config, None if parent is None else self._environment(parent.config))
 
     def _add(self, config: ContainerConfig, process: Supervised | Termination) -> Container:
-        container = Container(config, process, host=self._host, end_children=self._tree.end_children)
+        container = Container(config, process, end_children=self._tree.end_children)
         self._tree.add(container)
         if self._flags.gc_non_executor_container_sandboxes and config.kind not in _OF_FRAMEWORKS:
             container.when_ended(lambda: self._collect_nested(config))
