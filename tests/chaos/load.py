@@ -188,7 +188,8 @@ class Load:
         task_id = status.task_id.value
         sent = self.sent[task_id]
         if not status.uuid and status.reason in _HEARSAY:
-            sent.hearsay.add(status.state)
+            if not sent.ends:  # else it was asked for before its end was acknowledged, and answered afterwards
+                sent.hearsay.add(status.state)
             if status.state == mesos_pb2.TASK_UNKNOWN and not sent.updates:
                 sent.is_unknown = True
                 self._end(task_id)
