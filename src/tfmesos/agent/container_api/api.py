@@ -133,6 +133,9 @@ class ContainerApi:
         try:
             container.signal(kill_signal(call))
         except ProcessLookupError:
+            if not container.is_ending:  # it waits at its gate (Mesos 1.11: destroyed, having no process yet)
+                container.kill(0.0)
+                return reply(200)
             return reply(500, "Unable to send signal to container: No such process")
         return reply(200)
 

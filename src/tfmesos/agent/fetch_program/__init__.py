@@ -1,4 +1,4 @@
-"""The program that fetches what tasks ask for; runs as the task's user, in its sandbox, with nothing but this job.
+"""The program that fetches what tasks ask for; runs as the task's user, in its sandbox, knowing only its job.
 
     python -P -m tfmesos.agent.fetch_program
 

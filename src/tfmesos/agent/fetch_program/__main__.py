@@ -1,7 +1,15 @@
-"""Fetch one URI after the other into the current directory."""
+"""Fetch one URI after the other into the current directory.
+
+Starts with the agent's rights and gives them up when all modules are loaded: the task's user may not be able to read
+them. Nothing that is a user's is touched before.
+"""
 
 from __future__ import annotations
 
+import bz2  # noqa: F401  # what others load on first use only
+import encodings.idna  # noqa: F401
+import ftplib  # noqa: F401
+import lzma  # noqa: F401
 import os
 import resource
 import sys
@@ -18,9 +26,11 @@ _MEMORY = 2 * 1024**3
 
 def main() -> int:
     """The exit status."""
+    job = Job.from_environment(os.environ)
+    _become(job)
+    _open_log(job.log)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY if hard == resource.RLIM_INFINITY else min(hard, _MEMORY), hard))
-    job = Job.from_environment(os.environ)
     place = Place(".")
     for item in job.items:
         try:
@@ -30,6 +40,21 @@ def main() -> int:
             _say(f"Failed to fetch '{shown(item.uri)}': {reason}")
             return 1
     return 0
+
+
+def _become(job: Job) -> None:
+    if job.gid is not None:
+        os.setgroups(job.groups)
+        os.setresgid(job.gid, job.gid, job.gid)
+    if job.uid is not None:
+        os.setresuid(job.uid, job.uid, job.uid)
+
+
+def _open_log(path: str) -> None:
+    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    os.dup2(log, sys.stdout.fileno())
+    os.dup2(log, sys.stderr.fileno())
+    os.close(log)
 
 
 def _fetch(item: Item, job: Job, place: Place) -> None:

@@ -26,14 +26,20 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """URIs in the order in which they are fetched."""
+    """URIs in the order in which they are fetched, and whose rights are taken for that (None: those there are)."""
 
     items: tuple[Item, ...]
+    uid: int | None = None
+    gid: int | None = None
+    groups: tuple[int, ...] = ()
+    log: str = "/dev/null"
+    """A file that is told what happens; appended to, made if it is missing."""
     frameworks_home: str | None = None
     stall_timeout_s: float = 60.0
 
     def to_environment(self) -> dict[str, str]:
-        common = {"frameworks_home": self.frameworks_home, "stall_timeout_s": self.stall_timeout_s}
+        common = asdict(self)
+        del common["items"]
         items = {f"{_PREFIX}{index}": json.dumps(asdict(item)) for index, item in enumerate(self.items)}
         return {f"{_PREFIX}JOB": json.dumps(common), **items}
 

@@ -101,17 +101,18 @@ class Fetcher:
             items=tuple(items),
             frameworks_home=self._flags.frameworks_home,
             stall_timeout_s=self._flags.fetcher_stall_timeout,
+            uid=identity.uid if identity else None,
+            gid=identity.gid if identity else None,
+            groups=identity.groups if identity else (),
+            log=log,
         )
         spec = ProcessSpec(
             id=f"fetcher of {what}",
             argv=(sys.executable, "-s", "-P", "-m", "tfmesos.agent.fetch_program"),
             environment={**self._environment, **job.to_environment()},
             directory=directory,
-            stdout=log,
-            stderr=log,
-            uid=identity.uid if identity else None,
-            gid=identity.gid if identity else None,
-            groups=identity.groups if identity else (),
+            stdout=os.devnull,
+            stderr=os.devnull,
         )
         process = await self._supervisors.launch(spec)
         try:
