@@ -16,9 +16,27 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.master.builders import (
+    Operation,
+    executor_info,
+    group_of,
+    launch_of,
+    running_again,
+    shown,
+    with_executor,
+)
+from tests.master.drivers import Driver
 from tests.master.world import Agent, Framework, World, flags, framework_info, task
 from tfmesos.master.core import books
 from tfmesos.master.core.books import Offer
+from tfmesos.master.core.events import (
+    AgentDeactivated,
+    AgentDrained,
+    AgentMarkedGone,
+    AgentReactivated,
+    OperatorEvent,
+    PeerSaid,
+)
 from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.lifecycle import IllegalStep
 from tfmesos.master.ids import AgentId, FrameworkId, OfferId
@@ -28,6 +46,7 @@ from tfmesos.wire.text import TERMINAL_STATES
 
 STATES = [mesos_pb2.TASK_STARTING, mesos_pb2.TASK_RUNNING, mesos_pb2.TASK_FINISHED, mesos_pb2.TASK_FAILED]
 SIZES = ["cpus:1;mem:64", "cpus:0.01;mem:32", "cpus:3;mem:1000;ports:[31000-31004]", "cpus:9", "ports:[31001-31001]"]
+AGENTS = ["cpus:4;mem:4096;disk:100;ports:[31000-31009]", "cpus:1;mem:100", "cpus(a):2;mem:64"]
 
 BOUNDED = flags(
     max_completed_tasks_per_framework=3, max_completed_frameworks=2, offer_timeout=30.0, allocation_interval=5.0
@@ -43,8 +62,12 @@ class MasterMachine(RuleBasedStateMachine):
         super().__init__()
         self.world = World(BOUNDED)
         self.frameworks: list[Framework] = []
+        self.drivers: list[Driver] = []
         self.agents: list[Agent] = []
         self.tasks = 0
+        self.infos: dict[str, mesos_pb2.FrameworkInfo] = {}
+        self.brought: dict[str, list[mesos_pb2.Task]] = {}
+        """What agents had when the last master ended."""
 
     # --- frameworks ---
 
@@ -82,14 +105,22 @@ class MasterMachine(RuleBasedStateMachine):
         offer = data.draw(st.sampled_from(list(self.world.core.books.offers.values())))
         self.tasks += len(sizes)
         tasks = [task(f"t{self.tasks - number}", shown(offer), size) for number, size in enumerate(sizes)]
-        self.owner(offer).accept([shown(offer)], tasks)
+        self.accept([offer], launch_of(tasks))
+
+    @precondition(lambda self: self.world.core.books.offers)
+    @rule(data=st.data(), executor=st.sampled_from("ef"), is_group=st.booleans(), count=st.integers(0, 2))
+    def launch_with_executor(self, data: st.DataObject, executor: str, is_group: bool, count: int) -> None:
+        offer = data.draw(st.sampled_from(list(self.world.core.books.offers.values())))
+        self.tasks += count
+        tasks = [task(f"t{self.tasks - number}", shown(offer)) for number in range(count)]
+        info = executor_info(executor, offer.framework_id, is_default=is_group)
+        self.accept([offer], group_of(tasks, info) if is_group else launch_of(with_executor(tasks, info)))
 
     @precondition(lambda self: self.world.core.books.offers)
     @rule(data=st.data(), refuse=st.sampled_from([0.0, 3.0]))
     def answer_with_nothing(self, data: st.DataObject, refuse: float) -> None:
         offers = list(self.world.core.books.offers.values())
-        chosen = data.draw(st.lists(st.sampled_from(offers), max_size=2))
-        self.owner(data.draw(st.sampled_from(offers))).accept([shown(offer) for offer in chosen], [], refuse)
+        self.accept(data.draw(st.lists(st.sampled_from(offers), min_size=1, max_size=2)), None, refuse)
 
     @precondition(lambda self: self.live())
     @rule(data=st.data())
@@ -106,6 +137,53 @@ class MasterMachine(RuleBasedStateMachine):
             if status.uuid:
                 framework.acknowledge(status)
 
+    # --- drivers ---
+
+    @rule(port=st.sampled_from([7001, 7002]), is_forced=st.booleans(), is_heir=st.booleans())
+    def subscribe_driver(self, port: int, is_forced: bool, is_heir: bool) -> None:
+        known = [one.id for one in self.drivers if one.id]
+        if len(self.known()) < 4:
+            driver = Driver(self.world, port, known[-1] if is_heir and known else None)
+            self.drivers.append(driver.subscribe(is_forced=is_forced))
+
+    @precondition(lambda self: self.drivers)
+    @rule(data=st.data(), is_abort=st.booleans())
+    def lose_driver(self, data: st.DataObject, is_abort: bool) -> None:
+        driver = data.draw(st.sampled_from(self.drivers))
+        if is_abort:
+            message = internal_pb2.DeactivateFrameworkMessage(framework_id=mesos_pb2.FrameworkID(value=driver.id))
+            self.world.do(PeerSaid(driver.pid, message))
+        else:
+            driver.break_link()
+
+    # --- operators, and the end of the master ---
+
+    @precondition(lambda self: self.agents)
+    @rule(data=st.data(), wish=st.sampled_from(["gone", "drain", "drain to be gone", "deactivate", "reactivate"]))
+    def operate(self, data: st.DataObject, wish: str) -> None:
+        agent_id = AgentId(data.draw(st.sampled_from(self.agents)).id)
+        events: dict[str, OperatorEvent] = {
+            "gone": AgentMarkedGone(agent_id),
+            "drain": AgentDrained(agent_id, 1.0, mark_gone=False),
+            "drain to be gone": AgentDrained(agent_id, None, mark_gone=True),
+            "deactivate": AgentDeactivated(agent_id),
+            "reactivate": AgentReactivated(agent_id),
+        }
+        assert self.world.ask(events[wish]) in (200, 400, 404)
+
+    @rule()
+    def restart(self) -> None:
+        for framework in self.all_frameworks():
+            self.infos[framework.id] = framework.info
+        for agent in self.agents:
+            self.brought[agent.id] = [running_again(one) for one in self.tasks_once_on(agent)]
+        self.world = self.world.restarted()
+        self.frameworks = []
+        for agent in self.agents:
+            agent.world = self.world
+        for driver in self.drivers:
+            driver.world = self.world
+
     # --- agents ---
 
     @initialize()
@@ -113,7 +191,11 @@ class MasterMachine(RuleBasedStateMachine):
         self.frameworks.append(self.world.subscribe(framework_info(failover_timeout=20.0, checkpoint=True)))
         self.agents.append(self.world.register())
 
-    @rule(resources=st.sampled_from(["cpus:4;mem:4096;ports:[31000-31009]", "cpus:1;mem:100", "cpus(a):2;mem:64"]))
+    @rule(
+        resources=st.sampled_from(
+            ["cpus:4;mem:4096;disk:100;ports:[31000-31009]", "cpus:1;mem:100", "cpus(a):2;mem:64"]
+        )
+    )
     def register(self, resources: str) -> None:
         if len(self.agents) < 3:
             self.agents.append(self.world.register(resources, port=5051 + len(self.agents)))
@@ -136,10 +218,17 @@ class MasterMachine(RuleBasedStateMachine):
         agent = data.draw(st.sampled_from(self.agents))
         if not agent.id:
             return
-        tasks = [running_again(one) for one in self.tasks_once_on(agent)] if keeps else []
-        infos = {framework.id: framework.info for framework in self.all_frameworks()}
+        known = {one.task_id.value: one for one in self.brought.get(agent.id, [])}
+        known |= {one.id: running_again(one) for one in self.tasks_once_on(agent)}
+        tasks = list(known.values()) if keeps else []
+        infos = self.infos | {framework.id: framework.info for framework in self.all_frameworks()}
         wanted = {one.framework_id.value for one in tasks}
-        agent.reregister(tasks, [infos[one] for one in infos if one in wanted])
+        executors = [
+            executor_info(one.executor_id.value, one.framework_id.value, is_default=True)
+            for one in tasks
+            if one.executor_id.value
+        ]
+        agent.reregister(tasks, [infos[one] for one in infos if one in wanted], executors[:1])
 
     @precondition(lambda self: self.agents)
     @rule(data=st.data(), state=st.sampled_from(STATES), is_late=st.booleans())
@@ -150,6 +239,16 @@ class MasterMachine(RuleBasedStateMachine):
         if tasks:
             chosen = data.draw(st.sampled_from(tasks))
             agent.update(chosen.id, chosen.framework_id, state, mesos_pb2.TASK_FINISHED if is_late else None)
+
+    @precondition(lambda self: self.agents)
+    @rule(data=st.data(), executor=st.sampled_from("ef"))
+    def exit_executor(self, data: st.DataObject, executor: str) -> None:
+        agent = data.draw(st.sampled_from(self.agents))
+        message = internal_pb2.ExitedExecutorMessage(status=0)
+        message.slave_id.value = agent.id
+        message.executor_id.value = executor
+        message.framework_id.value = data.draw(st.sampled_from([*self.known(), "none"]))
+        agent.say(message)
 
     @precondition(lambda self: self.agents)
     @rule(data=st.data())
@@ -196,7 +295,28 @@ class MasterMachine(RuleBasedStateMachine):
         books = self.world.core.books
         for offer in books.offers.values():
             assert books.frameworks[offer.framework_id].is_connected
-            assert books.agents[offer.agent_id].is_connected
+            assert books.agents[offer.agent_id].is_active
+
+    @invariant()
+    def an_agent_is_in_one_state(self) -> None:
+        books = self.world.core.books
+        ids = [*books.agents, *books.recovered_agents, *books.unreachable_agents, *books.gone_agents]
+        assert len(set(ids)) == len(ids)
+        assert books.registry.admitted.keys() == books.agents.keys() | books.recovered_agents.keys()
+        assert books.registry.marks.keys() <= books.registry.admitted.keys() | books.registry.unreachable.keys()
+
+    @invariant()
+    def an_empty_agent_does_not_drain(self) -> None:
+        for agent in self.world.core.books.agents.values():
+            if agent.drain is not None and agent.drain.state == mesos_pb2.DRAINING:
+                assert any(agent.all_tasks())
+
+    @invariant()
+    def the_drivers_that_are_kept_are_the_connected_ones(self) -> None:
+        books = self.world.core.books
+        connected = {one.id for one in books.connected_frameworks() if one.pid}
+        assert books.registry.drivers.keys() == connected
+        assert all((one.stream_id is None) == bool(one.pid) for one in books.connected_frameworks())
 
     @invariant()
     def a_task_is_in_one_place(self) -> None:
@@ -227,8 +347,14 @@ class MasterMachine(RuleBasedStateMachine):
         streams = {framework.stream_id for framework in books.frameworks.values()}
         return [framework for framework in self.frameworks if framework.stream_id in streams]
 
-    def owner(self, offer: Offer) -> Framework:
-        return next(framework for framework in self.live() if framework.id == offer.framework_id)
+    def accept(self, offers: list[Offer], operation: Operation | None, refuse: float = 5.0) -> None:
+        self.world.call(
+            offers[0].framework_id,
+            "ACCEPT",
+            offer_ids=[shown(offer).id for offer in offers],
+            operations=[operation] if operation else [],
+            filters=mesos_pb2.Filters(refuse_seconds=refuse),
+        )
 
     def known(self) -> list[FrameworkId]:
         return list(self.world.core.books.frameworks)
@@ -248,30 +374,12 @@ class MasterMachine(RuleBasedStateMachine):
         return running + [one for one in lost if one.agent_id == agent.id]
 
 
-def shown(offer: Offer) -> mesos_pb2.Offer:
-    return mesos_pb2.Offer(
-        id=mesos_pb2.OfferID(value=offer.id),
-        agent_id=mesos_pb2.AgentID(value=offer.agent_id),
-        hostname="host",
-        framework_id=mesos_pb2.FrameworkID(value=offer.framework_id),
-    )
-
-
-def running_again(one: books.Task) -> mesos_pb2.Task:
-    """The task as an agent lists it that never heard of its end."""
-    message = mesos_pb2.Task()
-    message.CopyFrom(one.message)
-    if message.state in TERMINAL_STATES and one.message.statuses[-1].source == mesos_pb2.TaskStatus.SOURCE_MASTER:
-        message.state = mesos_pb2.TASK_RUNNING
-    return message
-
-
 def collected(parts: Iterable[dict[OfferId, Offer]]) -> dict[OfferId, Offer]:
     return {offer_id: offer for part in parts for offer_id, offer in part.items()}
 
 
 QUICK = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=100, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 
 

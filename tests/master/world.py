@@ -16,6 +16,7 @@ from tfmesos.master.core.events import (
     BindStream,
     Called,
     CancelTimer,
+    DriverCalled,
     EndStream,
     Event,
     LinkBroken,
@@ -147,6 +148,20 @@ class World:
         self.do(event)
         return self.answers.pop().status
 
+    def call(self, framework_id: FrameworkId, kind: str, **fields: object) -> None:
+        """A call of a framework, whichever way it is connected."""
+        call = Call(type=Call.Type.Value(kind))
+        call.framework_id.value = framework_id
+        part = getattr(call, kind.lower()) if hasattr(call, kind.lower()) else None
+        if part is not None:
+            part.SetInParent()
+            part.MergeFrom(type(part)(**fields))
+        framework = self.core.books.frameworks.get(framework_id)
+        if framework is not None and framework.pid:
+            self.do(DriverCalled(framework.pid, call, is_forced=False))
+        else:
+            self.do(Called(framework_id, call))
+
     # --- agents ---
 
     def register(self, resources: str = "cpus:4;mem:4096;ports:[31000-31009]", port: int = 5051) -> Agent:
@@ -177,13 +192,7 @@ class Framework:
         return [state_name(status.state) for status in self.take_statuses()]
 
     def call(self, kind: str, **fields: object) -> None:
-        call = Call(type=Call.Type.Value(kind))
-        call.framework_id.value = self.id
-        part = getattr(call, kind.lower()) if hasattr(call, kind.lower()) else None
-        if part is not None:
-            part.SetInParent()
-            part.MergeFrom(type(part)(**fields))
-        self.world.do(Called(self.id, call))
+        self.world.call(self.id, kind, **fields)
 
     def break_stream(self) -> None:
         self.world.do(StreamBroken(self.id, self.stream_id))
