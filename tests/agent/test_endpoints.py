@@ -223,7 +223,7 @@ async def test_calls_that_need_no_more(http: HttpConnection, sandbox: Path) -> N
     assert "checkpoint" not in (await answer("GET_AGENT"))["agent_info"]
     assert await answer("GET_FRAMEWORKS") is not None
     assert await answer("GET_TASKS") is not None
-    assert set(await answer("GET_STATE")) == {"get_frameworks", "get_tasks"}
+    assert set(await answer("GET_STATE")) == {"get_executors", "get_frameworks", "get_tasks"}
 
 
 @pytest.mark.parametrize(

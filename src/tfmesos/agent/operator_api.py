@@ -1,135 +1,89 @@
-"""The v1 operator API of the agent: `POST /api/v1` (Mesos 1.11)."""
+"""The v1 operator API of the agent: `POST /api/v1` (Mesos 1.11: the order of checks, the texts)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import Protocol
 
-from tfmesos.agent.files import FileEntry, FileRefused, SandboxFiles
-from tfmesos.agent.state import AgentView, metrics, version_info
-from tfmesos.flags import flag_texts
-from tfmesos.wire import agent_pb2, mesos_pb2
+from aiohttp import web
+
+from tfmesos.agent.container_api.media import refused_request
+from tfmesos.agent.operator_answers import StateAnswers, response_json
+from tfmesos.endpoints import RECORDIO, TEXT, CallRefused, DaemonCalls, refused_head, whole_reply
+from tfmesos.transport import reply
+from tfmesos.wire import agent_pb2
 from tfmesos.wire.errors import BadBody
-from tfmesos.wire.media import JSON, PROTOBUF, chosen_media, encode, read_call
+from tfmesos.wire.media import JSON, chosen_media, read_call
 
-_ALLOWED = f"{JSON} or {PROTOBUF} or application/recordio"
 _Call = agent_pb2.Call
 _Response = agent_pb2.Response
+_OPTIONAL_BODY = "get_containers"
 
 
-class CallRefused(Exception):
-    """An answer other than 200."""
+class ContainerCalls(Protocol):
+    """The calls about containers, after the checks that all calls share."""
 
-    def __init__(self, status: int, text: str = "") -> None:
-        super().__init__(text)
-        self.status = status
-        self.text = text
+    def answers(self, call_type: _Call.Type.ValueType) -> bool:
+        """Whether calls of this type are about containers."""
+
+    async def handle(self, call: agent_pb2.Call, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a call that came whole."""
+
+    async def handle_stream(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request whose body is a stream of records (Content-Type application/recordio)."""
 
 
 class OperatorApi:
-    """Answers calls."""
+    """Answers calls from what the agent knows; those about containers are answered by `containers`."""
 
-    def __init__(self, view: AgentView, files: SandboxFiles) -> None:
-        self._view = view
-        self._files = files
-        self._answers: Mapping[_Call.Type.ValueType, Callable[[agent_pb2.Call, agent_pb2.Response], None]] = {
-            _Call.GET_HEALTH: self._get_health,
-            _Call.GET_FLAGS: self._get_flags,
-            _Call.GET_VERSION: self._get_version,
-            _Call.GET_METRICS: self._get_metrics,
-            _Call.GET_FRAMEWORKS: self._get_frameworks,
-            _Call.GET_TASKS: self._get_tasks,
-            _Call.GET_STATE: self._get_state,
-            _Call.GET_AGENT: self._get_agent,
-            _Call.LIST_FILES: self._list_files,
-            _Call.READ_FILE: self._read_file,
-        }
+    def __init__(self, answers: StateAnswers, daemon_calls: DaemonCalls, containers: ContainerCalls) -> None:
+        self._answers = answers
+        self._daemon_calls = daemon_calls
+        self._containers = containers
 
-    def answer(self, content_type: str | None, accept: str | None, body: bytes) -> tuple[str, bytes]:
-        """Content type and body of a 200; everything else raises CallRefused. The checks have Mesos' order."""
-        call = _parse(content_type, body)
-        fault = _fault(call)
-        if fault:
-            raise CallRefused(400, f"Failed to validate agent::Call: {fault}")
-        media = chosen_media(accept)
-        if media is None:
-            raise CallRefused(406, f"Expecting 'Accept' to allow {_ALLOWED}")
-        answer = self._answers.get(call.type)
-        if answer is None:
-            raise CallRefused(501, "501 Not Implemented.")
-        response = agent_pb2.Response(type=_Response.Type.Value(_Call.Type.Name(call.type)))
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one call."""
+        if refusal := refused_head(request, RECORDIO):
+            return refusal
+        content_type = request.headers["Content-Type"]
+        if content_type == RECORDIO:
+            return await self._containers.handle_stream(request)
         try:
-            answer(call, response)
-        except FileRefused as refused:
-            raise CallRefused(refused.status, refused.text) from refused
-        return media, encode(response, media)
+            call = read_call(_Call, content_type, await request.read())
+        except BadBody as error:
+            return reply(400, str(error))
+        if fault := _fault(call):
+            return reply(400, f"Failed to validate agent::Call: {fault}")
+        try:
+            return await self._answer(request, call)
+        except CallRefused as refused:
+            return reply(refused.status, refused.text, TEXT)
 
-    def _get_health(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        response.get_health.healthy = True
-
-    def _get_flags(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        for name, value in flag_texts(self._view.flags).items():
-            response.get_flags.flags.add(name=name, value=value)
-
-    def _get_version(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        response.get_version.version_info.CopyFrom(version_info())
-
-    def _get_metrics(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        for name, value in sorted(metrics(self._view).items()):
-            response.get_metrics.metrics.add(name=name, value=value)
-
-    def _get_frameworks(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        self._fill_frameworks(response.get_frameworks)
-
-    def _get_tasks(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        self._fill_tasks(response.get_tasks)
-
-    def _get_state(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        self._fill_frameworks(response.get_state.get_frameworks)
-        self._fill_tasks(response.get_state.get_tasks)
-
-    def _fill_frameworks(self, found: agent_pb2.Response.GetFrameworks) -> None:
-        found.SetInParent()
-        for framework in self._view.core.frameworks.values():
-            found.frameworks.add().framework_info.CopyFrom(framework.info)
-        for framework in self._view.core.completed_frameworks:
-            found.completed_frameworks.add().framework_info.CopyFrom(framework.info)
-
-    def _fill_tasks(self, found: agent_pb2.Response.GetTasks) -> None:
-        found.SetInParent()
-        for record in self._view.core.tasks():
-            kind = found.terminated_tasks if record.has_ended else found.launched_tasks
-            kind.add().CopyFrom(record.task)
-        frameworks = [*self._view.core.frameworks.values(), *self._view.core.completed_frameworks]
-        for framework in frameworks:
-            for executor in [*framework.executors.values(), *framework.completed]:
-                found.completed_tasks.extend(record.task for record in executor.completed)
-
-    def _get_agent(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        info = response.get_agent.agent_info
-        info.CopyFrom(self._view.identity.described(self._view.agent_id))
-        info.ClearField("checkpoint")  # not in v1
-
-    def _list_files(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        response.list_files.SetInParent()
-        response.list_files.file_infos.extend(map(_file_info, self._files.list(call.list_files.path)))
-
-    def _read_file(self, call: agent_pb2.Call, response: agent_pb2.Response) -> None:
-        wanted = call.read_file
-        length = wanted.length if wanted.HasField("length") else None
-        size, data = self._files.read(wanted.path, wanted.offset, length)
-        response.read_file.size = size
-        response.read_file.data = data
+    async def _answer(self, request: web.BaseRequest, call: agent_pb2.Call) -> web.StreamResponse:
+        if self._containers.answers(call.type):
+            return await self._containers.handle(call, request)
+        if refusal := refused_request(request, call.type):
+            return refusal
+        media = chosen_media(request.headers.get("Accept"))
+        assert media is not None
+        if call.type == _Call.SET_LOGGING_LEVEL:
+            self._daemon_calls.set_logging_level(call)
+            return reply(200)
+        if call.type == _Call.PRUNE_IMAGES:
+            return reply(200)  # there are no images here
+        response = _response(call)
+        name = _Call.Type.Name(call.type)
+        if not (self._daemon_calls.fill(name, call, response) or self._answers.fill(call, response)):
+            raise CallRefused(501, "501 Not Implemented." if name == "UNKNOWN" else f"{name} is not supported here")
+        body = response_json(response) if media == JSON else response.SerializeToString()
+        return await whole_reply(request, body, media)
 
 
-def _parse(content_type: str | None, body: bytes) -> agent_pb2.Call:
-    if content_type is None:
-        raise CallRefused(400, "Expecting 'Content-Type' to be present")
-    if content_type not in (JSON, PROTOBUF):
-        raise CallRefused(415, f"Expecting 'Content-Type' of {_ALLOWED}")
-    try:
-        return read_call(_Call, content_type, body)
-    except BadBody as error:
-        raise CallRefused(400, str(error)) from error
+def _response(call: agent_pb2.Call) -> agent_pb2.Response:
+    name = _Call.Type.Name(call.type)
+    response = _Response()
+    if name in _Response.Type.DESCRIPTOR.values_by_name:
+        response.type = _Response.Type.Value(name)
+    return response
 
 
 def _fault(call: agent_pb2.Call) -> str | None:
@@ -137,20 +91,6 @@ def _fault(call: agent_pb2.Call) -> str | None:
     if not call.HasField("type"):
         return "Expecting 'type' to be present"
     name = _Call.Type.Name(call.type).lower()
-    if name in _Call.DESCRIPTOR.fields_by_name and name != "get_containers" and not call.HasField(name):  # type: ignore[arg-type]
+    if name in _Call.DESCRIPTOR.fields_by_name and name != _OPTIONAL_BODY and not call.HasField(name):  # type: ignore[arg-type]
         return f"Expecting '{name}' to be present"
     return None
-
-
-def _file_info(entry: FileEntry) -> mesos_pb2.FileInfo:
-    status = entry.status
-    info = mesos_pb2.FileInfo(
-        path=entry.path,
-        nlink=status.st_nlink,
-        size=status.st_size,
-        mode=status.st_mode,
-        uid=entry.user,
-        gid=entry.group,
-    )
-    info.mtime.nanoseconds = status.st_mtime_ns
-    return info

@@ -1,20 +1,19 @@
-"""What the agent tells of itself and its tasks: `/state` (Mesos 1.11) and its metrics."""
+"""What the agent tells of itself and its tasks: `/state` (Mesos 1.11)."""
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tfmesos.agent.core import AgentCore, ExecutorRecord, FrameworkRecord, Kind, Phase, TaskRecord, has_capability
+from tfmesos.agent.containerizer import Containerizer
+from tfmesos.agent.core import AgentCore, ExecutorRecord, FrameworkRecord, Kind, TaskRecord, has_capability
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.identity import CAPABILITIES, Identity
 from tfmesos.agent.registrar import Membership
+from tfmesos.endpoints import version_info
 from tfmesos.flags import flag_texts
 from tfmesos.resources import Resources
-from tfmesos.version import MESOS_VERSION, build_of_this
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.json_codec import message_to_dict
 from tfmesos.wire.text import state_name
@@ -31,19 +30,18 @@ class AgentView:
     identity: Identity
     membership: Membership
     core: AgentCore
+    containerizer: Containerizer
     start_time: float
 
     @property
     def agent_id(self) -> str:
         return self.membership.agent_id or ""
 
-
-def version_info() -> mesos_pb2.VersionInfo:
-    """The answer of `/version`."""
-    build = build_of_this()
-    return mesos_pb2.VersionInfo(
-        version=MESOS_VERSION, build_date=build.date, build_time=build.time_s, build_user=build.user
-    )
+    def sandboxes(self) -> list[str]:
+        """The directories of the executors that the agent knows, also of completed ones."""
+        frameworks = (*self.core.frameworks.values(), *self.core.completed_frameworks)
+        executors = (one for framework in frameworks for one in (*framework.executors.values(), *framework.completed))
+        return [executor.directory for executor in executors if executor.directory]
 
 
 def state(view: AgentView) -> Json:
@@ -57,10 +55,13 @@ def state(view: AgentView) -> Json:
         "pid": str(view.identity.pid),
         "hostname": view.identity.hostname,
         "capabilities": [mesos_pb2.AgentInfo.Capability.Type.Name(kind) for kind in CAPABILITIES],
+        **({"drain_config": message_to_dict(view.core.draining)} if view.core.draining is not None else {}),
         **_resource_summaries(resources, used),
         "resource_providers": [],
         "attributes": {attribute.name: _attribute_value(attribute) for attribute in view.identity.attributes},
         **({"master_hostname": view.membership.master.host} if view.membership.master else {}),
+        **({"log_dir": view.flags.log_dir} if view.flags.log_dir else {}),
+        **({"external_log_file": view.flags.external_log_file} if view.flags.external_log_file else {}),
         "flags": flag_texts(view.flags),
         "frameworks": [_framework(framework) for framework in view.core.frameworks.values()],
         "completed_frameworks": [_framework(framework) for framework in view.core.completed_frameworks],
@@ -75,29 +76,6 @@ def used_resources(core: AgentCore) -> Resources:
     for resources in held:
         total = total + Resources.from_proto(resources).unallocated()
     return total
-
-
-def metrics(view: AgentView) -> dict[str, float]:
-    """The metrics that exist here, with Mesos' names."""
-    states = Counter(state_name(record.task.state) for record in view.core.tasks())
-    phases = Counter(executor.phase for executor in view.core.executors())
-    total, used = view.identity.resources, used_resources(view.core)
-    values: dict[str, float] = {
-        "slave/registered": float(view.membership.is_registered),
-        "slave/uptime_secs": time.time() - view.start_time,
-        "slave/frameworks_active": float(len(view.core.frameworks)),
-        "slave/executors_registering": float(phases[Phase.REGISTERING]),
-        "slave/executors_running": float(phases[Phase.RUNNING]),
-        "slave/executors_terminating": float(phases[Phase.TERMINATING]),
-    }
-    for name in ("staging", "starting", "running", "killing"):
-        values[f"slave/tasks_{name}"] = float(states[f"TASK_{name.upper()}"])
-    for name in ("cpus", "gpus", "mem", "disk"):
-        all_of_it, part = total.scalar(name) / 1000, used.scalar(name) / 1000
-        values[f"slave/{name}_total"] = all_of_it
-        values[f"slave/{name}_used"] = part
-        values[f"slave/{name}_percent"] = part / all_of_it if all_of_it else 0.0
-    return values
 
 
 def _resource_summaries(resources: Resources, used: Resources) -> Json:
@@ -126,6 +104,8 @@ def _attribute_value(attribute: mesos_pb2.Attribute) -> float | str:
             return attribute.scalar.value
         case mesos_pb2.Value.RANGES:
             return f"[{', '.join(f'{part.begin}-{part.end}' for part in attribute.ranges.range)}]"
+        case mesos_pb2.Value.SET:
+            return f"{{{', '.join(attribute.set.item)}}}"
         case _:
             return attribute.text.value
 
@@ -151,7 +131,6 @@ def _executor(executor: ExecutorRecord) -> Json:
     """An executor, also the one that a command task would have."""
     records = [*executor.tasks.values(), *executor.completed]
     told = executor.info if executor.kind is not Kind.COMMAND else records[0].task
-    role = next((item.allocation_info.role for item in told.resources if item.HasField("allocation_info")), "*")
     return {
         "id": executor.executor_id,
         "name": executor.info.name,
@@ -159,19 +138,43 @@ def _executor(executor: ExecutorRecord) -> Json:
         "container": executor.container_id,
         "directory": executor.directory,
         "resources": Resources.from_proto(told.resources).summary(),
-        "role": role,
+        "role": _role(told.resources),
         **({"labels": message_to_dict(told.labels).get("labels", [])} if told.HasField("labels") else {}),
         **({"type": mesos_pb2.ExecutorInfo.Type.Name(executor.info.type)} if executor.info.type else {}),
         "tasks": _tasks(record for record in executor.tasks.values() if record.is_delivered and not record.has_ended),
-        "queued_tasks": _tasks(
-            record for record in executor.tasks.values() if not record.is_delivered and not record.has_ended
-        ),
+        "queued_tasks": [
+            _queued_task(record)
+            for record in executor.tasks.values()
+            if not record.is_delivered and not record.has_ended
+        ],
         "completed_tasks": _tasks(record for record in records if record.has_ended),
     }
 
 
 def _tasks(records: Iterable[TaskRecord]) -> list[Json]:
     return [_task(record.task) for record in records]
+
+
+def _queued_task(record: TaskRecord) -> Json:
+    """A task that its executor does not know yet, as it came (Mesos 1.11)."""
+    info = record.info
+    shown: Json = {
+        "id": info.task_id.value,
+        "name": info.name,
+        "slave_id": info.agent_id.value,
+        "resources": Resources.from_proto(info.resources).summary(),
+        "role": _role(info.resources),
+    }
+    for name in ("command", "discovery"):
+        if info.HasField(name):
+            shown[name] = message_to_dict(getattr(info, name))
+    if info.HasField("executor"):
+        shown["executor_id"] = info.executor.executor_id.value
+    return shown
+
+
+def _role(resources: Iterable[mesos_pb2.Resource]) -> str:
+    return next((item.allocation_info.role for item in resources if item.HasField("allocation_info")), "*")
 
 
 def _task(task: mesos_pb2.Task) -> Json:
@@ -183,14 +186,16 @@ def _task(task: mesos_pb2.Task) -> Json:
         "slave_id": task.agent_id.value,
         "state": state_name(task.state),
         "resources": Resources.from_proto(task.resources).summary(),
-        "role": next((item.allocation_info.role for item in task.resources if item.HasField("allocation_info")), "*"),
+        "role": _role(task.resources),
         "statuses": [_status(status) for status in task.statuses],
     }
+    if task.limits:
+        shown["limits"] = {name: limit.value for name, limit in task.limits.items()}
     if task.user:
         shown["user"] = task.user
     if task.HasField("labels"):
         shown["labels"] = message_to_dict(task.labels).get("labels", [])
-    for name in ("discovery", "container"):
+    for name in ("discovery", "container", "health_check"):
         if task.HasField(name):
             shown[name] = message_to_dict(getattr(task, name))
     return shown
@@ -202,4 +207,8 @@ def _status(status: mesos_pb2.TaskStatus) -> Json:
         container = message_to_dict(status.container_status)
         container.pop("executor_pid", None)
         shown["container_status"] = container
+    if status.HasField("labels"):
+        shown["labels"] = message_to_dict(status.labels).get("labels", [])
+    if status.HasField("healthy"):
+        shown["healthy"] = status.healthy
     return shown

@@ -15,11 +15,21 @@ from tfmesos.endpoints.file_pages import FilePages
 from tfmesos.endpoints.files import Attached, Attachments, FileRefused, VirtualFiles
 from tfmesos.endpoints.log_files import LogFile, LogFlags, written_log
 from tfmesos.endpoints.log_level import LogLevel
-from tfmesos.endpoints.pages import RECORDIO, form_of, json_page, method_refused, query_of, refused_head, whole_reply
+from tfmesos.endpoints.pages import (
+    RECORDIO,
+    TEXT,
+    form_of,
+    json_page,
+    method_refused,
+    query_of,
+    refused_head,
+    whole_reply,
+)
 from tfmesos.endpoints.routes import Handler, Routes
 
 __all__ = [
     "RECORDIO",
+    "TEXT",
     "Attached",
     "Attachments",
     "CallRefused",

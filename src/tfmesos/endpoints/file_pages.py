@@ -10,7 +10,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from tfmesos.endpoints.files import FileRefused, VirtualFiles
-from tfmesos.endpoints.pages import json_page, query_of
+from tfmesos.endpoints.pages import TEXT, json_page, query_of
 from tfmesos.endpoints.routes import Handler
 from tfmesos.transport import reply
 from tfmesos.wire.json_codec import dumps
@@ -84,7 +84,7 @@ def _told(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except FileRefused as refused:
-            return reply(refused.status, refused.text)
+            return reply(refused.status, refused.text, TEXT)
 
     return handle
 

@@ -11,6 +11,7 @@ from tfmesos.transport import reply
 from tfmesos.wire.media import JSON, PROTOBUF
 
 RECORDIO = "application/recordio"
+TEXT = "text/plain; charset=utf-8"
 _IN_THREAD_FROM = 256 * 1024
 """Bytes from which on a page is compressed beside the event loop."""
 _MAX_FIELDS = 1000

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from aiohttp import web
 
-from tfmesos.endpoints import CallRefused, DaemonCalls, form_of, method_refused, refused_head, whole_reply
+from tfmesos.endpoints import TEXT, CallRefused, DaemonCalls, form_of, method_refused, refused_head, whole_reply
 from tfmesos.master.core.events import (
     AgentDeactivated,
     AgentDrained,
@@ -55,7 +55,7 @@ class OperatorApi:
         try:
             return await self._answer(request, call, media)
         except CallRefused as refused:
-            return reply(refused.status, refused.text)
+            return reply(refused.status, refused.text, TEXT)
 
     async def teardown(self, request: web.BaseRequest) -> web.StreamResponse:
         """`POST /teardown` with `frameworkId=…` in the body."""
