@@ -7,7 +7,8 @@ them. Nothing that is a user's is touched before.
 from __future__ import annotations
 
 import bz2  # noqa: F401  # what others load on first use only
-import encodings.idna  # noqa: F401
+import encodings.idna
+import encodings.punycode  # noqa: F401
 import ftplib  # noqa: F401
 import lzma  # noqa: F401
 import os
