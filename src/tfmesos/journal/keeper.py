@@ -13,7 +13,7 @@ from tfmesos.journal.errors import JournalUnreadable, JournalWriteError
 from tfmesos.journal.journal import Journal
 
 T = TypeVar("T")
-_COMPACT_FROM = 1 << 20
+_COMPACT_FROM = 4 << 20
 _COMPACT_GROWTH = 4
 """The file is written anew when it has grown so many times since it was, which costs little over all."""
 _RETRY_S = 1.0
