@@ -46,7 +46,7 @@ from tfmesos.wire.text import TERMINAL_STATES
 
 STATES = [mesos_pb2.TASK_STARTING, mesos_pb2.TASK_RUNNING, mesos_pb2.TASK_FINISHED, mesos_pb2.TASK_FAILED]
 SIZES = ["cpus:1;mem:64", "cpus:0.01;mem:32", "cpus:3;mem:1000;ports:[31000-31004]", "cpus:9", "ports:[31001-31001]"]
-AGENTS = ["cpus:4;mem:4096;disk:100;ports:[31000-31009]", "cpus:1;mem:100", "cpus(a):2;mem:64"]
+AGENTS = ["cpus:4;mem:4096;disk:100;ports:[31000-31009]", "cpus:2;mem:500;disk:10", "cpus(a):2;mem:64"]
 
 BOUNDED = flags(
     max_completed_tasks_per_framework=3, max_completed_frameworks=2, offer_timeout=30.0, allocation_interval=5.0
@@ -85,32 +85,33 @@ class MasterMachine(RuleBasedStateMachine):
         self.frameworks.append(self.world.subscribe(info))
 
     @precondition(lambda self: self.live())
-    @rule(data=st.data())
-    def break_stream(self, data: st.DataObject) -> None:
-        data.draw(st.sampled_from(self.live())).break_stream()
-
-    @precondition(lambda self: self.live())
-    @rule(data=st.data())
-    def tear_down(self, data: st.DataObject) -> None:
-        data.draw(st.sampled_from(self.live())).call("TEARDOWN")
+    @rule(data=st.data(), is_for_good=st.booleans())
+    def lose_framework(self, data: st.DataObject, is_for_good: bool) -> None:
+        framework = data.draw(st.sampled_from(self.live()))
+        if is_for_good:
+            framework.call("TEARDOWN")
+        else:
+            framework.break_stream()
 
     @precondition(lambda self: self.live())
     @rule(data=st.data(), kind=st.sampled_from(["SUPPRESS", "REVIVE", "RECONCILE"]))
     def ask(self, data: st.DataObject, kind: str) -> None:
         data.draw(st.sampled_from(self.live())).call(kind)
 
-    @precondition(lambda self: self.world.core.books.offers)
     @rule(data=st.data(), sizes=st.lists(st.sampled_from(SIZES), min_size=1, max_size=3))
     def launch(self, data: st.DataObject, sizes: list[str]) -> None:
-        offer = data.draw(st.sampled_from(list(self.world.core.books.offers.values())))
+        offer = self.draw_offer(data)
+        if offer is None:
+            return
         self.tasks += len(sizes)
         tasks = [task(f"t{self.tasks - number}", shown(offer), size) for number, size in enumerate(sizes)]
         self.accept([offer], launch_of(tasks))
 
-    @precondition(lambda self: self.world.core.books.offers)
     @rule(data=st.data(), executor=st.sampled_from("ef"), is_group=st.booleans(), count=st.integers(0, 2))
     def launch_with_executor(self, data: st.DataObject, executor: str, is_group: bool, count: int) -> None:
-        offer = data.draw(st.sampled_from(list(self.world.core.books.offers.values())))
+        offer = self.draw_offer(data)
+        if offer is None:
+            return
         self.tasks += count
         tasks = [task(f"t{self.tasks - number}", shown(offer)) for number in range(count)]
         info = executor_info(executor, offer.framework_id, is_default=is_group)
@@ -159,7 +160,7 @@ class MasterMachine(RuleBasedStateMachine):
     # --- operators, and the end of the master ---
 
     @precondition(lambda self: self.agents)
-    @rule(data=st.data(), wish=st.sampled_from(["gone", "drain", "drain to be gone", "deactivate", "reactivate"]))
+    @rule(data=st.data(), wish=st.sampled_from(["drain", "reactivate", "deactivate", "drain to be gone", "gone"]))
     def operate(self, data: st.DataObject, wish: str) -> None:
         agent_id = AgentId(data.draw(st.sampled_from(self.agents)).id)
         events: dict[str, OperatorEvent] = {
@@ -189,11 +190,11 @@ class MasterMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.frameworks.append(self.world.subscribe(framework_info(failover_timeout=20.0, checkpoint=True)))
-        self.agents.append(self.world.register())
+        self.agents.append(self.world.register(AGENTS[0]))
 
     @rule(
         resources=st.sampled_from(
-            ["cpus:4;mem:4096;disk:100;ports:[31000-31009]", "cpus:1;mem:100", "cpus(a):2;mem:64"]
+            ["cpus:4;mem:4096;disk:100;ports:[31000-31009]", "cpus:2;mem:500;disk:10", "cpus(a):2;mem:64"]
         )
     )
     def register(self, resources: str) -> None:
@@ -201,16 +202,16 @@ class MasterMachine(RuleBasedStateMachine):
             self.agents.append(self.world.register(resources, port=5051 + len(self.agents)))
 
     @precondition(lambda self: self.agents)
-    @rule(data=st.data())
-    def register_anew(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), how=st.sampled_from(["link", "link", "unregister", "register"]))
+    def lose_agent(self, data: st.DataObject, how: str) -> None:
         agent = data.draw(st.sampled_from(self.agents))
-        agent.id = ""
-        agent.register()
-
-    @precondition(lambda self: self.agents)
-    @rule(data=st.data())
-    def break_link(self, data: st.DataObject) -> None:
-        data.draw(st.sampled_from(self.agents)).break_link()
+        if how == "link":
+            agent.break_link()
+        elif how == "unregister":
+            agent.say(internal_pb2.UnregisterSlaveMessage(slave_id=mesos_pb2.AgentID(value=agent.id)))
+        else:
+            agent.id = ""
+            agent.register()
 
     @precondition(lambda self: self.agents)
     @rule(data=st.data(), keeps=st.booleans())
@@ -240,6 +241,22 @@ class MasterMachine(RuleBasedStateMachine):
             chosen = data.draw(st.sampled_from(tasks))
             agent.update(chosen.id, chosen.framework_id, state, mesos_pb2.TASK_FINISHED if is_late else None)
 
+    @precondition(lambda self: any(agent.tasks for agent in self.world.core.books.agents.values()))
+    @rule(data=st.data())
+    def finish(self, data: st.DataObject) -> None:
+        """A task ends and its framework, if it is there, acknowledges that."""
+        tasks = [one for agent in self.world.core.books.agents.values() for one in agent.all_tasks()]
+        chosen = data.draw(st.sampled_from(tasks))
+        agent = next(one for one in self.agents if one.id == chosen.agent_id)
+        uuid = agent.update(chosen.id, chosen.framework_id, mesos_pb2.TASK_FINISHED)
+        self.world.call(
+            chosen.framework_id,
+            "ACKNOWLEDGE",
+            agent_id=chosen.message.agent_id,
+            task_id=chosen.message.task_id,
+            uuid=uuid,
+        )
+
     @precondition(lambda self: self.agents)
     @rule(data=st.data(), executor=st.sampled_from("ef"))
     def exit_executor(self, data: st.DataObject, executor: str) -> None:
@@ -249,13 +266,6 @@ class MasterMachine(RuleBasedStateMachine):
         message.executor_id.value = executor
         message.framework_id.value = data.draw(st.sampled_from([*self.known(), "none"]))
         agent.say(message)
-
-    @precondition(lambda self: self.agents)
-    @rule(data=st.data())
-    def unregister(self, data: st.DataObject) -> None:
-        agent = data.draw(st.sampled_from(self.agents))
-        if agent.id:
-            agent.say(internal_pb2.UnregisterSlaveMessage(slave_id=mesos_pb2.AgentID(value=agent.id)))
 
     @rule(seconds=st.sampled_from([0.5, 1.0, 6.0, 30.0, 80.0, 700.0]), pongs=st.booleans())
     def wait(self, seconds: float, pongs: bool) -> None:
@@ -347,7 +357,13 @@ class MasterMachine(RuleBasedStateMachine):
         streams = {framework.stream_id for framework in books.frameworks.values()}
         return [framework for framework in self.frameworks if framework.stream_id in streams]
 
-    def accept(self, offers: list[Offer], operation: Operation | None, refuse: float = 5.0) -> None:
+    def draw_offer(self, data: st.DataObject) -> Offer | None:
+        offers = self.world.core.books.offers
+        if not offers:
+            self.world.wait(6.0)
+        return data.draw(st.sampled_from(list(offers.values()))) if offers else None
+
+    def accept(self, offers: list[Offer], operation: Operation | None, refuse: float = 0.0) -> None:
         self.world.call(
             offers[0].framework_id,
             "ACCEPT",
@@ -379,7 +395,7 @@ def collected(parts: Iterable[dict[OfferId, Offer]]) -> dict[OfferId, Offer]:
 
 
 QUICK = settings(
-    max_examples=100, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=70, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 
 
