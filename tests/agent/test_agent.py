@@ -69,6 +69,10 @@ async def test_registers_with_what_it_offers(agent: Agent, master: InTestMaster)
     }
     assert [attribute.name for attribute in message.slave.attributes] == ["rack", "level"]
     assert mesos_pb2.AgentInfo.Capability.MULTI_ROLE in [item.type for item in message.agent_capabilities]
+    update = await master.wait_for(internal_pb2.UpdateSlaveMessage)
+    assert update.slave_id.value == AGENT_ID
+    assert update.resource_version_uuid == message.resource_version_uuid
+    assert len(message.resource_version_uuid.value) == 16
 
 
 async def test_runs_a_command_to_its_end(agent: Agent, master: InTestMaster, flags: AgentFlags) -> None:

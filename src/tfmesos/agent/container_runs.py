@@ -95,6 +95,11 @@ class ContainerRuns:
         else:
             container.kill(grace_s)
 
+    def pid_of(self, container_id: mesos_pb2.ContainerID) -> int | None:
+        """The supervisor of a container that runs, also of one nested in an executor's."""
+        container = self._containerizer.find(ContainerId.from_proto(container_id))
+        return container.pid if container is not None and container.termination is None else None
+
     def _follow(self, executor: ExecutorRecord, run: Coroutine[None, None, None]) -> None:
         assert self._group is not None
         running = self._group.create_task(run, name=f"container {executor.container_id}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.flags import AgentFlags
@@ -38,6 +39,8 @@ class Identity:
     hostname: str
     resources: Resources
     attributes: Sequence[mesos_pb2.Attribute] = ()
+    resource_version: bytes = field(default_factory=lambda: uuid.uuid4().bytes)
+    """Another for each start: what is offered does not change in between."""
 
     def info(self, agent_id: str | None = None) -> mesos_pb2.AgentInfo:
         """As agents register: resources in the format from before refined reservations, and `checkpoint`."""
@@ -60,6 +63,7 @@ class Identity:
         message = internal_pb2.RegisterSlaveMessage(slave=self.info(), version=MESOS_VERSION)
         message.checkpointed_resources.extend(checkpointed)
         message.agent_capabilities.extend(_Capability(type=kind) for kind in CAPABILITIES)
+        message.resource_version_uuid.value = self.resource_version
         return message
 
     def reregistration(
@@ -69,6 +73,16 @@ class Identity:
         message = internal_pb2.ReregisterSlaveMessage(slave=self.info(agent_id), version=MESOS_VERSION)
         message.checkpointed_resources.extend(checkpointed)
         message.agent_capabilities.extend(_Capability(type=kind) for kind in CAPABILITIES)
+        message.resource_version_uuid.value = self.resource_version
+        return message
+
+    def resources_update(self, agent_id: str) -> internal_pb2.UpdateSlaveMessage:
+        """What follows each registration (Mesos 1.11): the version, and that there are no providers of resources."""
+        message = internal_pb2.UpdateSlaveMessage(update_oversubscribed_resources=False)
+        message.slave_id.value = agent_id
+        message.operations.SetInParent()
+        message.resource_providers.SetInParent()
+        message.resource_version_uuid.value = self.resource_version
         return message
 
 

@@ -56,6 +56,9 @@ class AgentMember:
                 )
         return message
 
+    def build_resources_update(self, agent_id: str) -> Message:
+        return self._identity.resources_update(agent_id)
+
     def joined(self, agent_id: str, is_new: bool) -> None:
         if is_new:
             self._work_dir.enter_agent(agent_id)

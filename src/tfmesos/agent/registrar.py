@@ -26,6 +26,9 @@ class Member(Protocol):
     def build_registration(self, agent_id: str | None) -> Message:
         """What to send to the master: a registration, or a re-registration if there is an id."""
 
+    def build_resources_update(self, agent_id: str) -> Message:
+        """What to send to the master after each registration."""
+
     def joined(self, agent_id: str, is_new: bool) -> None:
         """The agent is registered; `is_new`: it has just got its id."""
 
@@ -139,6 +142,7 @@ class Membership:
                 case Join():
                     _log.info("registered with %s as %s", self._master, action.agent_id)
                     self._member.joined(action.agent_id, action.is_new)
+                    self.send(self._member.build_resources_update(action.agent_id))
                 case Leave():
                     _log.warning("no longer registered with %s: %s", self._master, action.reason)
                     self._member.left()

@@ -17,7 +17,7 @@ from tfmesos.agent.core.updates import StatusUpdates
 from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2
 from tfmesos.wire.tasks import remember_status
-from tfmesos.wire.text import state_name
+from tfmesos.wire.text import TERMINAL_STATES, state_name
 
 _log = logging.getLogger(__name__)
 _SOURCE_EXECUTOR = mesos_pb2.TaskStatus.SOURCE_EXECUTOR
@@ -42,11 +42,20 @@ class Recorder(Protocol):
 class Reporter:
     """Everything between a report of the core and its acknowledgement."""
 
-    def __init__(self, core: AgentCore, agent_pid: Pid, recorder: Recorder, send: Callable[[Message], None]) -> None:
+    def __init__(
+        self,
+        core: AgentCore,
+        agent_pid: Pid,
+        recorder: Recorder,
+        pid_of: Callable[[mesos_pb2.ContainerID], int | None],
+        send: Callable[[Message], None],
+    ) -> None:
+        """`pid_of`: what stands for a container that runs. `send`: to the master."""
         self.updates = StatusUpdates()
         self._core = core
         self._recorder = recorder
         self._send = send
+        self._pid_of = pid_of
         self._pid = str(agent_pid)
         self._host = agent_pid.host
         self._agent_id = ""
@@ -111,28 +120,38 @@ class Reporter:
 
     def _complete(self, report: Report) -> internal_pb2.StatusUpdate:
         """The update of a report: what is not said yet is filled in."""
-        status = report.status
-        if not status.HasField("timestamp"):
-            status.timestamp = time.time()
+        status, record = report.status, report.record
+        now = status.timestamp or time.time()
         if not status.HasField("uuid"):
             status.uuid = uuid.uuid4().bytes
         status.agent_id.value = self._agent_id
-        update = internal_pb2.StatusUpdate(timestamp=status.timestamp, uuid=status.uuid)
+        update = internal_pb2.StatusUpdate(timestamp=now, uuid=status.uuid)
         update.framework_id.value = report.key.framework_id
         update.slave_id.value = self._agent_id
-        if report.executor is not None:
-            status.executor_id.value = update.executor_id.value = report.executor.executor_id
-            if status.source == _SOURCE_EXECUTOR:
-                self._describe_container(status.container_status, report.executor)
+        if record is not None:
+            status.executor_id.value = update.executor_id.value = record.executor.executor_id
+        if status.source != _SOURCE_EXECUTOR:
+            status.timestamp = now
+        elif record is not None:
+            status.timestamp = now
+            self._describe_container(status, record.executor)
         update.status.CopyFrom(status)
         return update
 
-    def _describe_container(self, status: mesos_pb2.ContainerStatus, executor: ExecutorRecord) -> None:
-        if not status.HasField("container_id"):
-            status.container_id.value = executor.container_id
-            status.executor_pid = executor.pid or 0
-        if not status.network_infos:
-            status.network_infos.add().ip_addresses.add().ip_address = self._host
+    def _describe_container(self, status: mesos_pb2.TaskStatus, executor: ExecutorRecord) -> None:
+        """Of the container that the executor named, while there is one; else of the executor's own (recorded)."""
+        container = status.container_status
+        if not container.HasField("container_id"):
+            container.container_id.value = executor.container_id
+            container.executor_pid = executor.pid or 0
+        elif container.container_id.HasField("parent"):
+            if status.state in TERMINAL_STATES:
+                return
+            pid = self._pid_of(container.container_id)
+            if pid is not None:
+                container.executor_pid = pid
+        if not container.network_infos:
+            container.network_infos.add().ip_addresses.add().ip_address = self._host
 
     def _forward(self, updates: Sequence[internal_pb2.StatusUpdate]) -> None:
         for update in updates:

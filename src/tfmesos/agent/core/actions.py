@@ -109,13 +109,12 @@ class CloseStream:
 class Report:
     """Tell the framework, by a reliable status update.
 
-    `status` has what is known; time, uuid, agent and container are filled in where they lack. `executor` and `record`
-    are None for what this agent does not have.
+    `status` has what is known; time, uuid, agent and container are filled in where they lack. `record` is None for a
+    task that this agent does not have.
     """
 
     key: TaskKey
     status: mesos_pb2.TaskStatus
-    executor: ExecutorRecord | None = None
     record: TaskRecord | None = None
 
 

@@ -80,14 +80,14 @@ class ExecutorCalls:
         return [*actions, *(SendEvent(executor, kill_event(record)) for record in killed)]
 
     def _report_unknown(self, executor: ExecutorRecord, status: mesos_pb2.TaskStatus) -> list[Action]:
-        """Mesos 1.11 passes on an update of a task that it does not know; not one that it has passed on before."""
+        """Mesos 1.11 passes on an update of a task that it does not know, as it is; not of one that has ended."""
         task_id = status.task_id.value
         before = next((record for record in executor.completed if record.key.task_id == task_id), None)
         if before is not None:
             self._books.counts["invalid_status_updates"] += 1
             return []
         self._books.counts["valid_status_updates"] += 1
-        return [Report(key=TaskKey(executor.framework_id, task_id), status=status, executor=executor)]
+        return [Report(key=TaskKey(executor.framework_id, task_id), status=status)]
 
 
 def _subscribed_event(executor: ExecutorRecord) -> executor_pb2.Event:

@@ -118,8 +118,6 @@ def add_task(executor: ExecutorRecord, info: mesos_pb2.TaskInfo, group: int) -> 
     """The record of a task that goes to this executor."""
     framework = executor.framework
     task = build_task(info, framework.info.id.value)
-    if not task.user and framework.info.user:
-        task.user = framework.info.user
     key = TaskKey(framework.info.id.value, info.task_id.value)
     record = TaskRecord(key=key, info=info, task=task, executor=executor, group=group)
     if executor.kind is Kind.COMMAND and info.HasField("check"):

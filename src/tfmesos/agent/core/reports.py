@@ -59,7 +59,7 @@ class Reports:
         if status.state in TERMINAL_STATES:
             record.has_ended = True
             self._books.counts[state_name(status.state).lower().replace("task_", "tasks_")] += 1
-        return [Report(key=record.key, status=status, executor=record.executor, record=record)]
+        return [Report(key=record.key, status=status, record=record)]
 
     def lost_in_restart(self, record: TaskRecord) -> list[Action]:
         """It was handed over, but nothing of it ran when the agent before was lost."""
