@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from aiohttp import web
@@ -34,12 +33,12 @@ class Api:
         executors: ExecutorApi,
         containers: ContainerCalls,
         metrics: Metrics,
-        is_recovering: Callable[[], bool],
     ) -> None:
         self._view = view
-        self._is_recovering = is_recovering
+        self._recovery_s: float | None = None
         self._daemon = Daemon(flag_texts(view.flags), metrics)
         add_agent_metrics(metrics, view, lambda: self._daemon.uptime_s)
+        metrics.add_gauges(lambda: {} if self._recovery_s is None else {"slave/recovery_time_secs": self._recovery_s})
         log = LogFile(view.flags, "mesos-agent", LOG_PATH)
         files = VirtualFiles(AgentAttachments(work_dir, log, lambda: view.membership.agent_id, view.sandboxes))
         operator = OperatorApi(StateAnswers(view), DaemonCalls(self._daemon, files), containers)
@@ -58,6 +57,10 @@ class Api:
         handler = self._routes.find(request)
         return reply(404, "404 Not Found.") if handler is None else await handler(request)
 
+    def finish_recovery(self) -> None:
+        """From now on everything is answered; before, only what does not depend on what runs here (Mesos 1.11: 503)."""
+        self._recovery_s = self._daemon.uptime_s
+
     def close(self) -> None:
         """Undo what outlives a request: the level of the log."""
         self._daemon.log_level.close()
@@ -66,7 +69,7 @@ class Api:
         """Answers only when the agent knows again what runs on it."""
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:
-            if self._is_recovering():
+            if self._recovery_s is None:
                 return reply(503, NOT_RECOVERED)
             return await handler(request)
 

@@ -186,7 +186,6 @@ class Agent:
             ExecutorApi(runner, streams),
             ContainerApi(containerizer, work_dir, flags.http_heartbeat_interval),
             Metrics(),
-            lambda: self._is_recovering,
         )
         cleanup.callback(self._api.close)
         self._membership = membership
@@ -203,7 +202,7 @@ class Agent:
         outbox.begin(group)
         runner.begin(group)
         await go_on(agent_id, before, containerizer, runner)
-        self._is_recovering = False
+        self._api.finish_recovery()
         membership.begin(group)
 
     async def _end_containers(self, containerizer: Containerizer, store: CheckpointStore) -> None:
