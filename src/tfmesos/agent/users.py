@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import grp
 import os
 import pwd
 from dataclasses import dataclass
@@ -31,28 +30,16 @@ def identity_of(name: str) -> Identity | None:
     if user.pw_uid == os.geteuid():
         return None
     if os.geteuid() != 0:
-        own = _name(os.geteuid())
+        own = user_name(os.geteuid())
         raise BadUser(
             f"cannot run as user {name!r}: the agent runs as {own!r}; start it as root or with --no-switch_user"
         )
     return Identity(uid=user.pw_uid, gid=user.pw_gid, groups=tuple(os.getgrouplist(name, user.pw_gid)))
 
 
-def _name(uid: int) -> str:
+def user_name(uid: int) -> str:
+    """A user's name, or its number as text."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
-
-
-def group_name(gid: int) -> str:
-    """A group's name, or its number as text."""
-    try:
-        return grp.getgrgid(gid).gr_name
-    except KeyError:
-        return str(gid)
-
-
-def user_name(uid: int) -> str:
-    """A user's name, or its number as text."""
-    return _name(uid)
