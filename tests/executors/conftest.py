@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import pwd
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,7 @@ class Framework:
     def __init__(self, client: SchedulerClient, offer: mesos_pb2.Offer) -> None:
         self.client = client
         self.offer = offer
+        self._seen: set[bytes] = set()
 
     def task(self, id_: str, command: str = "", cpus: float = 0.1) -> mesos_pb2.TaskInfo:
         info = mesos_pb2.TaskInfo(name=id_, task_id=mesos_pb2.TaskID(value=id_), agent_id=self.offer.agent_id)
@@ -66,10 +69,14 @@ class Framework:
         await self.client.call(call)
 
     async def next_status(self) -> mesos_pb2.TaskStatus:
-        """The next status, acknowledged."""
-        event = await self.next_event(lambda event: event.type == Event.UPDATE)
-        await self.client.acknowledge(event.update.status)
-        return event.update.status
+        """The next status that was not seen before, acknowledged."""
+        while True:
+            event = await self.next_event(lambda event: event.type == Event.UPDATE)
+            status = event.update.status
+            await self.client.acknowledge(status)
+            if status.uuid not in self._seen:
+                self._seen.add(status.uuid)
+                return status
 
     async def told(self, count: int = 1) -> list[str]:
         """The next statuses in short."""
@@ -103,17 +110,25 @@ async def cluster(tmp_path: Path) -> AsyncIterator[LocalCluster]:
         yield cluster
 
 
-@pytest.fixture
-async def framework(cluster: LocalCluster) -> AsyncIterator[Framework]:
-    info = mesos_pb2.FrameworkInfo(user="", name="test", roles=["*"])
+@asynccontextmanager
+async def framework_on(master: str, *, checkpoint: bool = False) -> AsyncIterator[Framework]:
+    """A framework with an offer in its hand; torn down at the end."""
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    info = mesos_pb2.FrameworkInfo(user=user, name="test", roles=["*"], checkpoint=checkpoint)
     for capability in ("MULTI_ROLE", "RESERVATION_REFINEMENT", "PARTITION_AWARE", "TASK_KILLING_STATE"):
         info.capabilities.add(type=mesos_pb2.FrameworkInfo.Capability.Type.Value(capability))
-    async with SchedulerClient(build_detector(cluster.master), info) as client:
+    async with SchedulerClient(build_detector(master), info) as client:
         async for event in client:
             if event.type == Event.OFFERS:
                 yield Framework(client, event.offers.offers[0])
                 break
         await client.teardown()
+
+
+@pytest.fixture
+async def framework(cluster: LocalCluster) -> AsyncIterator[Framework]:
+    async with framework_on(cluster.master) as framework:
+        yield framework
 
 
 @pytest.fixture
