@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.agent.conftest import running_agent
 from tests.agent.in_test_master import (
     AGENT_ID,
@@ -242,3 +244,16 @@ async def test_cleanup_ends_what_the_agent_before_has_left(flags: AgentFlags, ma
     assert not is_alive(status.container_status.executor_pid)
     async with running_agent(flags, master):
         await master.wait_for(internal_pb2.RegisterSlaveMessage, count=2)
+
+
+async def test_after_a_reboot_a_changed_agent_is_a_new_one(
+    flags: AgentFlags, master: InTestMaster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with working_agent(flags, master, command_task("t", "sleep 1000")):
+        status = await master.wait_for_state("t", mesos_pb2.TASK_RUNNING)
+
+    monkeypatch.setattr("tfmesos.agent.app.read_boot_id", lambda: "the next boot")
+    async with running_agent(dataclasses.replace(flags, resources="cpus:1"), master):
+        await master.wait_for(internal_pb2.RegisterSlaveMessage, count=2)
+        await eventually(lambda: not is_alive(status.container_status.executor_pid))
+    assert ends(master, "t") == []
