@@ -57,7 +57,9 @@ class Starts:
         if starts_executor:
             rest -= self._add_executor(framework, agent, executor)
         for info in infos:
-            rest -= self._add_task(framework, agent, info)
+            resources = Resources.from_proto(info.resources)
+            rest -= resources
+            self._add_task(framework, agent, info, resources)
         self._ledger.send(agent, run_group_message(framework, agent, executor, infos, starts_executor))
         return rest
 
@@ -87,7 +89,8 @@ class Starts:
         starts_executor = context.executor is None
         if has_executor and starts_executor:
             rest -= self._add_executor(framework, agent, info.executor)
-        rest -= self._add_task(framework, agent, info)
+        rest -= resources
+        self._add_task(framework, agent, info, resources)
         self._ledger.send(agent, run_task_message(framework, agent, info, starts_executor))
         return rest
 
@@ -112,10 +115,8 @@ class Starts:
         self._ledger.add_executor(framework, agent, Executor(_copy_of(info), resources))
         return resources
 
-    def _add_task(self, framework: Framework, agent: Agent, info: mesos_pb2.TaskInfo) -> Resources:
-        resources = Resources.from_proto(info.resources)
+    def _add_task(self, framework: Framework, agent: Agent, info: mesos_pb2.TaskInfo, resources: Resources) -> None:
         self._ledger.add_task(framework, agent, Task(build_task(info, framework.id), resources))
-        return resources
 
 
 def prepared(task: mesos_pb2.TaskInfo, framework: Framework, role: str) -> mesos_pb2.TaskInfo:
