@@ -109,6 +109,12 @@ async def expect(supervisors: Supervisors, spec: ProcessSpec) -> Supervised | Te
         return await supervisors.adopt(spec.record_dir)
 
 
+async def end_of(supervisors: Supervisors, spec: ProcessSpec) -> Termination:
+    """Adopted while it is ending, or found ended."""
+    child = await expect(supervisors, spec)
+    return await child.wait() if isinstance(child, Supervised) else child
+
+
 async def wait_until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not condition():  # noqa: ASYNC110
@@ -205,7 +211,7 @@ class TestAfterTheOwner:
         await voice.lines(1)
         await owner.die()
         await voice.wait_silent(5.0)
-        termination = await expect(supervisors, spec)
+        termination = await end_of(supervisors, spec)
         assert termination == Termination(wait_status=None, killed=False, message="nobody came back for it in time")
 
     async def test_one_that_came_back_stops_the_clock(
@@ -313,13 +319,12 @@ class TestLosses:
         origin, _ = record_of(spec)
         tree.add_below(owner.pid)
         await owner.die()
-        child: Supervised | Termination | None = await adopt(supervisors, spec) if when == "after" else None
+        child = await adopt(supervisors, spec) if when == "after" else None
         # when others are lost, before or after it is adopted
         for name in lost:
             os.kill(getattr(origin, name), signal.SIGKILL)
         # then its end is told when nothing is left
-        child = child or await expect(supervisors, spec)
-        termination = await child.wait() if isinstance(child, Supervised) else child
+        termination = await child.wait() if child else await end_of(supervisors, spec)
         assert (termination.wait_status, termination.killed) == (None, False)
         assert ("the fork server was lost" if lost == ["server_pid"] else "its supervisor") in str(termination.message)
         assert tree.wait_gone(0.5) == []

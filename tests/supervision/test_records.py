@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfmesos.supervision import SupervisionError, process_start_time
+from tfmesos.supervision import ProcessSpec, SupervisionError, process_start_time
 from tfmesos.supervision._place import Origin, Place, encode, read
 from tfmesos.supervision._record import SIZE, LifeRecord
 from tfmesos.supervision._recovery import remains_of
@@ -19,8 +19,16 @@ MESSAGES = st.none() | st.text(st.characters(codec="utf-8")) | st.just("/tmp/\ud
 
 
 ORIGIN = Origin(
-    pid=17, start_time=4711, boot_id="6a1c", server_pid=16, server_start_time=4710, socket="control.sock", grace_s=0.25
+    pid=17,
+    start_time=4711,
+    boot_id="6a1c",
+    server_pid=16,
+    server_start_time=4710,
+    socket="control.sock",
+    has_console=False,
+    grace_s=0.25,
 )
+SPEC = ProcessSpec(id="1", argv=("true",), environment={}, directory="/", stdout="/dev/null", stderr="/dev/null")
 
 
 def write(directory: Path, life: LifeRecord) -> None:
@@ -121,7 +129,7 @@ def fill(disk: Path) -> None:
 def test_on_a_full_disk_the_life_goes_on_to_be_recorded(tiny_disk: Path) -> None:
     # given a record on a disk that is full now
     place = Place(str(tiny_disk), 0)
-    place.write((17, 4711), (16, 4710), 0.25)
+    place.write((17, 4711), (16, 4710), SPEC)
     fill(tiny_disk)
     # when it changes
     life = LifeRecord("ended", message="a long message that the record before did not have")
@@ -134,7 +142,7 @@ def test_on_a_full_disk_the_life_goes_on_to_be_recorded(tiny_disk: Path) -> None
     # and another one cannot be made, nor is anything left of it
     other = Place(str(tiny_disk / "other"), 0)
     with pytest.raises(SupervisionError, match="No space"):
-        other.write((17, 4711), (16, 4710), 0.25)
+        other.write((17, 4711), (16, 4710), SPEC)
     other.close(is_given_up=True)
     assert os.listdir(tiny_disk / "other") == []
 

@@ -91,7 +91,7 @@ class Life:
 
     def reaped(self, main_status: int | None, *, left: bool, now: float) -> list[Action]:
         """Processes of the tree ended: the main one with `main_status`, if it was among them; are others left?"""
-        if self._stage is Stage.GATED:
+        if self._stage in (Stage.GATED, Stage.ENDED):
             return []
         if main_status is not None and not self._is_lost:
             self.wait_status = main_status

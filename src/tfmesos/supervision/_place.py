@@ -12,6 +12,7 @@ from typing import Any
 from tfmesos.supervision._record import FORMAT, LIFE_OFFSET, RECORD, SIZE, LifeRecord, checksum
 from tfmesos.supervision.errors import SupervisionError
 from tfmesos.supervision.processes import is_running, read_boot_id
+from tfmesos.supervision.spec import ProcessSpec
 
 _BACKLOG = 16
 _READ_AGAIN_S = 0.001
@@ -28,6 +29,7 @@ class Origin:
     server_pid: int
     server_start_time: int
     socket: str
+    has_console: bool
     grace_s: float
 
     @property
@@ -50,12 +52,12 @@ class Place:
         Raises SupervisionError.
         """
         self._path = os.path.join(record_dir, RECORD)
-        self._socket_name = f"control.{attempt}.sock" if attempt else "control.sock"
-        self.socket_path = os.path.join(record_dir, self._socket_name)
+        self.socket_name = f"control.{attempt}.sock" if attempt else "control.sock"
+        self.socket_path = os.path.join(record_dir, self.socket_name)
         try:
             self._record = os.open(f"{self._path}.new", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             try:
-                self._listener = _listen(record_dir, self._socket_name)
+                self._listener = _listen(record_dir, self.socket_name)
             except BaseException:
                 os.close(self._record)
                 raise
@@ -67,7 +69,7 @@ class Place:
         """For the supervisor: where it is reached, and its record."""
         return [self._listener.fileno(), self._record]
 
-    def write(self, supervisor: tuple[int, int], server: tuple[int, int], grace_s: float) -> None:
+    def write(self, supervisor: tuple[int, int], server: tuple[int, int], spec: ProcessSpec) -> None:
         """The record, whole or not at all, while the supervisor waits at its gate. Raises SupervisionError.
 
         Processes are named by pid and start time.
@@ -78,8 +80,9 @@ class Place:
             boot_id=read_boot_id(),
             server_pid=server[0],
             server_start_time=server[1],
-            socket=self._socket_name,
-            grace_s=grace_s,
+            socket=self.socket_name,
+            has_console=spec.console is not None,
+            grace_s=spec.grace_s,
         )
         try:
             if os.pwrite(self._record, encode(origin, LifeRecord()), 0) != SIZE:

@@ -6,7 +6,9 @@ cannot do for the child, this single-threaded process does for a moment itself: 
 
 import errno
 import os
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from tfmesos.supervision._frames import Program
 
@@ -15,6 +17,28 @@ _DEFAULT_PATH = b"/bin:/usr/bin"
 _SEARCH_ON = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ESTALE, errno.ENODEV, errno.ETIMEDOUT)
 """glibc: posix/execvpe.c: with these the search goes on."""
 _NO_PROCESS = (errno.EAGAIN, errno.ENOMEM)
+
+
+APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+SpawnAction = tuple[int, int, int] | tuple[int, int, bytes, int, int]
+
+
+class Streams(ABC):
+    """Where a program's stdin, stdout and stderr lead.
+
+    `open` is called once, as the program's user and in its directory, `close_ends` after that in any case.
+    """
+
+    terminal: bytes | None = None
+    """The path of what shall be the program's controlling terminal, once it is open."""
+
+    @abstractmethod
+    def open(self) -> Sequence[int]:
+        """The program's ends, in the order of their numbers. Raises StartError."""
+
+    @abstractmethod
+    def close_ends(self) -> None:
+        """The program has them by now, or was not started."""
 
 
 class StartError(Exception):
@@ -28,14 +52,22 @@ class StartError(Exception):
         self.is_execution = is_execution
 
 
-def start_program(program: Program) -> int:
-    """Pid of its main process, which is executing the file by now. Raises StartError."""
+def start_program(program: Program, streams: Streams | None = None) -> int:
+    """Pid of its main process, which is executing the file by now; `streams` None: its files. Raises StartError."""
+    with as_user(program):
+        return _start_in_directory(program, streams or Files(program))
+
+
+@contextmanager
+def as_user(program: Program) -> Iterator[None]:
+    """This process is the program's user meanwhile. Raises StartError."""
     if _is_already(program.uid, program.gid):
-        return _start_in_directory(program)
+        yield
+        return
     before = os.getresuid(), os.getresgid(), os.getgroups()
     try:
         _become_user(program)
-        return _start_in_directory(program)
+        yield
     finally:
         (ruid, euid, suid), (rgid, egid, sgid), groups = before
         os.setresuid(ruid, euid, suid)  # if one of these fails, this supervisor ends with the error, and all with it
@@ -67,42 +99,58 @@ def _become_user(program: Program) -> None:
         raise StartError("become user", f"{program.uid}:{program.gid}".encode(), error) from error
 
 
-def _start_in_directory(program: Program) -> int:
+def _start_in_directory(program: Program, streams: Streams) -> int:
     try:
         os.chdir(program.directory)
     except OSError as error:
         raise StartError("enter the working directory", program.directory, error) from error
     try:
-        return _spawn(program, []) if program.has_terminal else _start_with_files(program)
+        if program.has_terminal:
+            return _spawn(program, (), None)
+        try:
+            return _spawn(program, streams.open(), streams.terminal)
+        finally:
+            streams.close_ends()
     finally:
         os.chdir(b"/")
 
 
-def _start_with_files(program: Program) -> int:
-    opened: list[int] = []
-    try:
-        opened.append(_open(b"/dev/null", os.O_RDONLY))
-        opened.append(_open(program.stdout, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
-        opened.append(_open(program.stderr, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
-        return _spawn(program, opened)
-    finally:
-        for descriptor in opened:
+class Files(Streams):
+    """stdin is /dev/null, stdout and stderr are files that the program writes itself."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._opened: list[int] = []
+
+    def open(self) -> list[int]:
+        """As Streams."""
+        self._opened.append(open_file(b"/dev/null", os.O_RDONLY))
+        self._opened.append(open_file(self._program.stdout, APPENDING))
+        self._opened.append(open_file(self._program.stderr, APPENDING))
+        return self._opened
+
+    def close_ends(self) -> None:
+        """As Streams."""
+        for descriptor in self._opened:
             os.close(descriptor)
 
 
-def _open(path: bytes, flags: int) -> int:
+def open_file(path: bytes, flags: int) -> int:
+    """Raises StartError."""
     try:
         return os.open(path, flags, 0o644)
     except OSError as error:
         raise StartError("open", path, error) from error
 
 
-def _spawn(program: Program, files: list[int]) -> int:
+def _spawn(program: Program, files: Sequence[int], terminal: bytes | None) -> int:
     """Execute as execvp(3) would with the program's environment."""
     environment = dict(entry.split(b"=", 1) for entry in program.environment)
     name = program.executable
     argv = [program.argv[0] or name, *program.argv[1:]] if program.argv else [name]
-    actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(files)]
+    actions: list[SpawnAction] = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(files)]
+    if terminal:  # the leader of a session without one gets what it opens (kernel: tty_ioctl(4), TIOCSCTTY)
+        actions[0] = (os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0)
 
     def execute(path: bytes, argv: list[bytes]) -> int:
         if program.has_terminal:
@@ -122,7 +170,7 @@ def _spawn(program: Program, files: list[int]) -> int:
 
 
 def _spawn_in_own_session(
-    path: bytes, argv: list[bytes], environment: dict[bytes, bytes], actions: list[tuple[int, int, int]]
+    path: bytes, argv: list[bytes], environment: dict[bytes, bytes], actions: list[SpawnAction]
 ) -> int:
     """For Pythons built with a glibc before 2.26 (no POSIX_SPAWN_SETSID): this supervisor leads the session."""
     if os.getsid(0) != os.getpid():

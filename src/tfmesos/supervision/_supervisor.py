@@ -14,6 +14,10 @@ from tfmesos.supervision._tree import become_subreaper, signal_tree
 from tfmesos.supervision._waking import Waiter, reap
 from tfmesos.supervision.processes import process_start_time
 
+TYPE_CHECKING = False  # without typing, which is large
+if TYPE_CHECKING:
+    from tfmesos.supervision._switchboard import Switchboard
+
 _READ_SIZE = 256 << 10
 _AGENT = "the agent"
 _FORK_SERVER = "the fork server"
@@ -35,6 +39,7 @@ class Supervisor:
         self._record = LifeRecord()
         self._record_file: int | None = None
         self._reception: Reception | None = None
+        self._switchboard: Switchboard | None = None
         become_subreaper(b"tfmesos-superv")
         self._waiter = Waiter(self._on_children)
         self._waiter.add(control.fileno(), self._on_frames)
@@ -49,10 +54,17 @@ class Supervisor:
     def run(self) -> None:
         """Until the program has ended and nothing of it is left."""
         self._say(Kind.HELLO, str(os.getpid()).encode())
-        while self._life.stage is not Stage.ENDED:
-            deadline = self._life.deadline
+        while self._life.stage is not Stage.ENDED or self._has_attached():
+            deadlines = [self._life.deadline, self._switchboard.deadline if self._switchboard else None]
+            deadline = min((one for one in deadlines if one is not None), default=None)
             self._waiter.wait(None if deadline is None else deadline - monotonic())
             self._perform(self._life.tick(monotonic()))
+            if self._switchboard:
+                self._switchboard.tick(monotonic())
+
+    def _has_attached(self) -> bool:
+        """Whether someone is to take the last output."""
+        return self._switchboard is not None and not self._switchboard.is_idle
 
     def _on_frames(self) -> bool:
         """Read once; whether that is worth trying again now."""
@@ -72,13 +84,20 @@ class Supervisor:
 
     def _on_frame(self, kind: Kind, body: bytes) -> None:
         if kind is Kind.PROGRAM:
-            self._program = Program.decode(body)
+            self._on_program(Program.decode(body))
         elif kind is Kind.RELEASE:
             self._perform(self._life.release())
         elif kind is Kind.KILL:
             self._perform(self._life.kill(float(body), monotonic()))
         elif kind is Kind.SIGNAL and self._is_main_there:
             os.kill(self._main_pid, int(body))
+
+    def _on_program(self, program: Program) -> None:
+        self._program = program
+        if program.console or program.log_limit:
+            from tfmesos.supervision._switchboard import Switchboard  # only its users pay for it
+
+            self._switchboard = Switchboard(program, self._waiter)
 
     def _on_owner_lost(self) -> None:
         """Its pidfd says so; what it still said comes first."""
@@ -108,6 +127,8 @@ class Supervisor:
         kind, _ = said[0]
         if kind is Kind.ADOPT:
             self._on_adopter(visitor)
+        elif kind is Kind.ATTACH and self._switchboard:
+            self._switchboard.attach(visitor, said)
         else:
             visitor.connection.close()
 
@@ -153,7 +174,7 @@ class Supervisor:
 
     def _start(self) -> None:
         try:
-            self._main_pid = start_program(self._program)
+            self._main_pid = start_program(self._program, self._switchboard)
         except StartError as error:
             self._perform(self._life.failed_to_start(str(error), executing=error.is_execution))
         else:
@@ -167,6 +188,8 @@ class Supervisor:
             self._say(Kind.NOT_STARTED)
 
     def _report_ended(self) -> None:
+        if self._switchboard is not None:
+            self._switchboard.end()
         if self._reception is not None:
             self._reception.close()
         life = self._life

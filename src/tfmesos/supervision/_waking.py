@@ -17,6 +17,7 @@ class Waiter:
         """A forked child makes a new one; `catch_signals` must have been called in it or in its parent."""
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], object]] = {}
+        self._writers: dict[int, Callable[[], object]] = {}
         self._on_children = on_children
         self._woken, self._waker = os.pipe()
         os.set_blocking(self._woken, False)
@@ -26,21 +27,39 @@ class Waiter:
 
     def add(self, descriptor: int, handler: Callable[[], object]) -> None:
         """Call `handler` whenever it can be read or has ended."""
-        self._poll.register(descriptor, select.POLLIN)
         self._handlers[descriptor] = handler
+        self._register(descriptor)
+
+    def add_writer(self, descriptor: int, handler: Callable[[], object]) -> None:
+        """Call `handler` whenever it can be written or has ended."""
+        self._writers[descriptor] = handler
+        self._register(descriptor)
 
     def remove(self, descriptor: int) -> None:
-        """Forget it; nothing if unknown."""
+        """Forget it as one that is read; nothing if unknown."""
         if self._handlers.pop(descriptor, None) is not None:
-            self._poll.unregister(descriptor)
+            self._register(descriptor)
+
+    def remove_writer(self, descriptor: int) -> None:
+        """Forget it as one that is written; nothing if unknown."""
+        if self._writers.pop(descriptor, None) is not None:
+            self._register(descriptor)
 
     def wait(self, timeout_s: float | None) -> None:
         """Call the handlers of all that is ready; returns after `timeout_s` (None: never) without any."""
         timeout_ms = None if timeout_s is None else max(0.0, min(timeout_s, _MAX_WAIT_S) * 1000 + 1)
-        for descriptor, _ in self._poll.poll(timeout_ms):
-            handler = self._handlers.get(descriptor)
-            if handler is not None:
-                handler()
+        for descriptor, events in self._poll.poll(timeout_ms):
+            if events & ~select.POLLIN and descriptor in self._writers:
+                self._writers[descriptor]()
+            if events & ~select.POLLOUT and descriptor in self._handlers:
+                self._handlers[descriptor]()
+
+    def _register(self, descriptor: int) -> None:
+        mask = (descriptor in self._handlers and select.POLLIN) | (descriptor in self._writers and select.POLLOUT)
+        if mask:
+            self._poll.register(descriptor, mask)
+        else:
+            self._poll.unregister(descriptor)
 
     def close(self) -> None:
         """Close what it made, in a forked child that makes its own."""

@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 from tfmesos.supervision._channel import Channel
 from tfmesos.supervision._frames import Kind, decode_ended
+from tfmesos.supervision._place import connect
 from tfmesos.supervision.console import ConsoleStream
-from tfmesos.supervision.errors import LetGo
+from tfmesos.supervision.errors import LetGo, SupervisionError
 from tfmesos.supervision.spec import Termination
 from tfmesos.supervision.statistics import TreeStatistics, tree_statistics
 
@@ -20,6 +21,7 @@ class Supervised:
         on_ended: Callable[["Supervised"], None],
         *,
         record_dir: str | None,
+        console_socket: str | None,
         grace_s: float,
         is_detached: bool,
         is_released: bool = False,
@@ -27,6 +29,7 @@ class Supervised:
         """The supervisor at the end of `channel`, which waits at its gate unless released; `on_ended`: called once."""
         assert channel.pid is not None
         self.record_dir = record_dir
+        self._console_socket = console_socket
         self.grace_s = grace_s
         self.is_detached = is_detached
         self.is_released = is_released
@@ -84,7 +87,15 @@ class Supervised:
         Any number may attach for output; raises ConsoleBusy for the second one who wants to write to stdin or to
         resize, SupervisionError when the program has ended.
         """
-        raise NotImplementedError
+        if self.record_dir is None or self._console_socket is None:
+            raise SupervisionError("the program has no console")
+        try:
+            connection = connect(self.record_dir, self._console_socket)
+        except FileNotFoundError as error:
+            raise SupervisionError("the program has ended") from error
+        except OSError as error:
+            raise SupervisionError(f"cannot reach the console of supervisor {self.pid}: {error.strerror}") from error
+        return await ConsoleStream.attach(connection, output=output, input=input)
 
     def statistics(self) -> TreeStatistics:
         """What its processes have used by now; zeros when it has ended."""

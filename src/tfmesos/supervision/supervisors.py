@@ -146,12 +146,17 @@ class Supervisors:
                 raise SupervisorLost(f"the supervisor of {spec.id!r} was lost before it started")
             if place and channel.pid and channel.server:
                 server = channel.server
-                place.write((channel.pid, channel.start_time), (server.pid, server.start_time), spec.grace_s)
+                place.write((channel.pid, channel.start_time), (server.pid, server.start_time), spec)
         except BaseException:
             channel.close()
             raise
         child = Supervised(
-            channel, self._on_ended, record_dir=spec.record_dir, grace_s=spec.grace_s, is_detached=spec.detached
+            channel,
+            self._on_ended,
+            record_dir=spec.record_dir,
+            console_socket=place.socket_name if place and spec.console else None,
+            grace_s=spec.grace_s,
+            is_detached=spec.detached,
         )
         return self._take(child)  # if it goes from now on, that is told to this one
 
@@ -191,7 +196,13 @@ class Supervisors:
 
     def _note_adopted(self, channel: Channel, origin: Origin, record_dir: str) -> Supervised:
         child = Supervised(
-            channel, self._on_ended, record_dir=record_dir, grace_s=origin.grace_s, is_detached=True, is_released=True
+            channel,
+            self._on_ended,
+            record_dir=record_dir,
+            console_socket=origin.socket if origin.has_console else None,
+            grace_s=origin.grace_s,
+            is_detached=True,
+            is_released=True,
         )
         return self._take(child)
 
