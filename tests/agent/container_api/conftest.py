@@ -10,12 +10,12 @@ from aiohttp import web
 
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.container_api import ContainerApi
-from tfmesos.agent.containerizer import Containerizer
+from tfmesos.agent.containerizer import Container, ContainerConfig, ContainerId, Containerizer, ContainerKind
 from tfmesos.agent.sandboxes import WorkDir
 from tfmesos.client.agent import AgentClient
 from tfmesos.supervision import Supervisors
 from tfmesos.transport import Address, HttpServer, TcpAddress
-from tfmesos.wire import agent_pb2
+from tfmesos.wire import agent_pb2, mesos_pb2
 from tfmesos.wire.media import read_call
 
 HEARTBEAT_S = 0.05
@@ -43,6 +43,26 @@ async def address(containerizer: Containerizer, tmp_path: Path) -> AsyncIterator
     server = await HttpServer.start(answer, TcpAddress("127.0.0.1", 0))
     yield server.address
     await server.close()
+
+
+def launch_call(line: str, container_id: ContainerId) -> agent_pb2.Call.LaunchContainer:
+    return agent_pb2.Call.LaunchContainer(
+        container_id=container_id.to_proto(), command=mesos_pb2.CommandInfo(value=line)
+    )
+
+
+@pytest.fixture
+async def root(containerizer: Containerizer, tmp_path: Path) -> Container:
+    """What an executor's container is."""
+    config = ContainerConfig(
+        id=ContainerId("root"),
+        kind=ContainerKind.EXECUTOR,
+        command=mesos_pb2.CommandInfo(value="sleep 60"),
+        directory=str(tmp_path / "root"),
+    )
+    container = await containerizer.launch(config)
+    await container.open_gate()
+    return container
 
 
 @pytest.fixture

@@ -9,34 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.container_api.conftest import launch_call
 from tests.agent.waiting import eventually
-from tfmesos.agent.containerizer import Container, ContainerConfig, ContainerId, Containerizer, ContainerKind
+from tfmesos.agent.containerizer import Container, ContainerId, Containerizer
 from tfmesos.client.agent import AgentClient
 from tfmesos.client.errors import CallRejected
 from tfmesos.transport import Address, HttpConnection
 from tfmesos.wire import agent_pb2, mesos_pb2
 
-_Launch = agent_pb2.Call.LaunchContainer
 ROOT = ContainerId("root")
 NESTED = ContainerId("nested", ROOT)
 
 
 def _launch(line: str, container_id: ContainerId = NESTED) -> agent_pb2.Call.LaunchContainer:
-    return _Launch(container_id=container_id.to_proto(), command=mesos_pb2.CommandInfo(value=line))
-
-
-@pytest.fixture
-async def root(containerizer: Containerizer, tmp_path: Path) -> Container:
-    """What an executor's container is."""
-    config = ContainerConfig(
-        id=ROOT,
-        kind=ContainerKind.EXECUTOR,
-        command=mesos_pb2.CommandInfo(value="sleep 60"),
-        directory=str(tmp_path / "root"),
-    )
-    container = await containerizer.launch(config)
-    await container.open_gate()
-    return container
+    return launch_call(line, container_id)
 
 
 async def test_a_nested_container_runs_and_its_end_is_told(client: AgentClient, root: Container) -> None:
@@ -58,6 +44,12 @@ async def test_a_second_launch_is_accepted_and_does_nothing(client: AgentClient,
     ended = await client.wait_container(NESTED.to_proto())
     assert ended is not None
     assert ended.exit_status == 3 << 8
+
+
+async def test_of_launches_at_the_same_time_one_launches(client: AgentClient, root: Container) -> None:
+    launched = await asyncio.gather(*(client.launch_container(_launch("true")) for _ in range(5)))
+
+    assert sorted(launched) == [False] * 4 + [True]
 
 
 async def test_a_container_is_signalled_and_then_is_not_there(client: AgentClient, root: Container) -> None:

@@ -92,17 +92,17 @@ class ContainerApi:
 
     async def _launch(self, call: agent_pb2.Call, request: web.BaseRequest) -> web.StreamResponse:
         launch = call.launch_container if call.type == _Call.LAUNCH_CONTAINER else call.launch_nested_container
-        container_id = ContainerId.from_proto(launch.container_id)
-        if self._containerizer.find(container_id) is not None or self._containerizer.is_launching(container_id):
-            return reply(202)
         if isinstance(launch, _Call.LaunchContainer) and launch.limits:
             return reply(400, "resource limits are not supported by this agent yet")
-        running = asyncio.create_task(self._launch_and_open(self._config(launch)), name=f"LAUNCH of {container_id}")
+        config = self._config(launch)
+        running = asyncio.create_task(self._launch_and_open(config), name=f"LAUNCH of {config.id}")
         self._launches.add(running)
         running.add_done_callback(self._launches.discard)
         return await asyncio.shield(running)  # whoever asked for it may go away meanwhile
 
     async def _launch_and_open(self, config: ContainerConfig) -> web.Response:
+        if self._is_known(config.id):
+            return reply(202)
         try:
             container = await self._containerizer.launch(config)
         except LaunchFailed as error:
@@ -159,9 +159,6 @@ class ContainerApi:
         answer = chosen_answer(request)
         if not isinstance(answer, Answer):
             return answer
-        container_id = ContainerId.from_proto(launch.container_id)
-        if self._containerizer.find(container_id) is not None or self._containerizer.is_launching(container_id):
-            return reply(400, f"Container {container_id} was launched before")
         try:
             container = await self._containerizer.launch(self._config(launch, is_debug=True))
         except LaunchFailed as error:
@@ -218,6 +215,9 @@ class ContainerApi:
             finally:
                 await _cancel(writing, ended)
         return reply(200)
+
+    def _is_known(self, container_id: ContainerId) -> bool:
+        return self._containerizer.find(container_id) is not None or self._containerizer.is_launching(container_id)
 
     async def _find(self, call: agent_pb2.Call) -> Container | None:
         """The container that a call is about; one whose launch is under way is waited for."""
