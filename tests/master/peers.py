@@ -177,7 +177,7 @@ class Agent:
         info = mesos_pb2.AgentInfo(hostname="127.0.0.1", port=self.pid.port)
         info.resources.extend(Resources.parse(resources).to_proto("pre"))
         message = internal_pb2.RegisterSlaveMessage(slave=info, version="1.11.0")
-        for capability in (1, 2, 3):
+        for capability in (1, 2, 3, 7):
             message.agent_capabilities.add(type=mesos_pb2.AgentInfo.Capability.Type.ValueType(capability))
         self.say(message)
         self.id = (await self.heard(internal_pb2.SlaveRegisteredMessage)).slave_id.value

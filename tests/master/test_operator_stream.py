@@ -97,10 +97,13 @@ async def test_events_have_the_fields_of_recorded_ones(
     info = {"capabilities": [{"type": "MULTI_ROLE"}], "roles": ["*"], "hostname": "h", "webui_url": "u"}
     info |= {"labels": {"labels": [{"key": "k", "value": "v"}]}}
     resources = "cpus:4;mem:4096;disk:1024;ports:[31000-32000]"
-    async with Watcher.subscribed(client) as watcher, Agent.running(master, resources):
-        async with Scheduler.subscribed(client, **info):
-            await watcher.event()
-            events = {event["type"]: event for event in [await watcher.event(), await watcher.event()]}
+    async with (
+        Watcher.subscribed(client) as watcher,
+        Agent.running(master, resources),
+        Scheduler.subscribed(client, **info),
+    ):
+        await watcher.event()
+        events = {event["type"]: event for event in [await watcher.event(), await watcher.event()]}
     assert keys(events[kind]) == keys(recorded.json(session, number))
 
 
