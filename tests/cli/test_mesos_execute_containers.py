@@ -1,4 +1,4 @@
-"""mesos-execute with what needs more than a command: task groups and health checks."""
+"""mesos-execute with what needs more than a command: task groups, health checks, a terminal."""
 
 import json
 from collections.abc import AsyncIterator
@@ -100,3 +100,10 @@ async def test_a_task_whose_health_check_fails(workplace: Workplace, master: str
     ]
     assert result.lines.count("  healthy?: 0") == 3
     assert result.lines.count("  reason: REASON_TASK_HEALTH_CHECK_STATUS_UPDATED") == 2
+
+
+async def test_a_task_with_a_terminal(workplace: Workplace, master: str) -> None:
+    command = 'test -t 0 && test -t 1 && test -t 2 && test -c "$(tty)"'
+    result = execute(workplace, master, "--name=t", "--tty", f"--command={command}")
+
+    assert updates(result)[-1] == "t TASK_FINISHED Command exited with status 0"
