@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.agent.waiting import eventually
 from tfmesos.agent import AgentFlags, BadAgentFlags
 from tfmesos.agent.containerizer import Container, ContainerId, Containerizer, LaunchFailed
 from tfmesos.supervision import Supervisors
+from tfmesos.wire import mesos_pb2
 
 
 async def _run(containerizer: Containerizer, configure: Configure, line: str, **changes: object) -> Container:
@@ -160,3 +162,35 @@ async def test_a_cancelled_launch_leaves_nothing(containerizer: Containerizer, c
 async def test_one_agent_at_a_time_uses_a_runtime_directory(containerizer: Containerizer, flags: AgentFlags) -> None:
     with pytest.raises(BadAgentFlags, match="another agent uses"):
         await Containerizer(flags, Supervisors()).start()
+
+
+async def test_logs_are_put_aside_when_they_are_large(
+    flags: AgentFlags, configure: Configure, containerizer: Containerizer
+) -> None:
+    await containerizer.close()
+    rotating = Containerizer(
+        dataclasses.replace(flags, container_log_max_size=64 * 1024, container_log_max_files=2), Supervisors()
+    )
+    await rotating.start()
+    container = await _run(
+        rotating, configure, "i=0; while [ $i -lt 400 ]; do head -c 1024 /dev/zero; i=$((i+1)); done"
+    )
+
+    await container.wait()
+
+    names = sorted(name for name in os.listdir(container.directory) if name.startswith("stdout"))
+    assert names == ["stdout", "stdout.1", "stdout.2"]
+    assert all(os.stat(f"{container.directory}/{name}").st_size <= 64 * 1024 for name in names)
+    await rotating.close()
+
+
+async def test_statistics_are_of_all_its_processes(containerizer: Containerizer, configure: Configure) -> None:
+    cpus = mesos_pb2.Resource(name="cpus", type=mesos_pb2.Value.SCALAR, scalar=mesos_pb2.Value.Scalar(value=0.5))
+    mem = mesos_pb2.Resource(name="mem", type=mesos_pb2.Value.SCALAR, scalar=mesos_pb2.Value.Scalar(value=32))
+    container = await _run(containerizer, configure, "sleep 60 & sleep 60", resources=(cpus, mem))
+
+    found = container.statistics()
+
+    assert (found.cpus_soft_limit, found.mem_soft_limit_bytes) == (0.5, 32 * 1024 * 1024)
+    assert found.mem_rss_bytes > 0
+    assert found.processes >= 2
