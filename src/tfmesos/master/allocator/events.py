@@ -6,6 +6,7 @@ from typing import Protocol
 
 from tfmesos.master.ids import AgentId, FrameworkId
 from tfmesos.resources import Resources
+from tfmesos.wire import scheduler_pb2
 
 Quantities = tuple[tuple[str, int], ...]
 """Names with thousandths; as a minimum: all of them are needed."""
@@ -21,6 +22,21 @@ class FrameworkTraits:
     refinement: bool = False
     minimums: Mapping[str, tuple[Quantities, ...]] = field(default_factory=dict)
     """Alternatives by role; each replaces the allocator's own minimum (Mesos 1.11: FrameworkInfo.offer_filters)."""
+    constraints: Mapping[str, scheduler_pb2.OfferConstraints.RoleConstraints] = field(default_factory=dict)
+    """By role; a role without any wants every agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentTraits:
+    """What decides to whom an agent may be shown, besides its resources."""
+
+    multi_role: bool = True
+    hierarchical: bool = True
+    hostname: str = ""
+    region: str | None = None
+    zone: str | None = None
+    attributes: Mapping[str, str | None] = field(default_factory=dict)
+    """By name, the first of each; None for one that is no text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +71,7 @@ class AgentAdded:
     agent_id: AgentId
     total: Resources
     used: Mapping[FrameworkId, Resources] = field(default_factory=dict)
-    multi_role: bool = True
-    hierarchical: bool = True
+    traits: AgentTraits = AgentTraits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +87,7 @@ class AgentChanged:
     """An agent's attributes or capabilities changed: what was refused of it is forgotten (Mesos 1.11)."""
 
     agent_id: AgentId
-    multi_role: bool
-    hierarchical: bool
+    traits: AgentTraits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

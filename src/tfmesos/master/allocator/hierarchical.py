@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import assert_never
 
+from tfmesos.master.allocator.constraints import is_wanted
 from tfmesos.master.allocator.events import (
     AgentAdded,
     AgentChanged,
     AgentRemoved,
     AgentSetActive,
+    AgentTraits,
     AgentUpdated,
     Allocation,
     AllocatorEvent,
@@ -59,8 +61,7 @@ class _Framework:
 @dataclass(slots=True)
 class _Agent:
     total: Resources
-    multi_role: bool
-    hierarchical: bool
+    traits: AgentTraits
     is_active: bool = True
     given: dict[FrameworkId, Resources] = field(default_factory=dict)
     free: Resources = field(default_factory=Resources)
@@ -134,7 +135,7 @@ class HierarchicalAllocator:
         match event:
             case AgentAdded(agent_id=agent_id):
                 self._remove_agent(agent_id)
-                agent = _Agent(event.total, event.multi_role, event.hierarchical)
+                agent = _Agent(event.total, event.traits)
                 self._agents[agent_id] = agent
                 self._grow(event.total)
                 for framework_id, resources in event.used.items():
@@ -149,8 +150,7 @@ class HierarchicalAllocator:
                     agent.recount()
             case AgentChanged(agent_id=agent_id):
                 if agent_id in self._agents:
-                    self._agents[agent_id].multi_role = event.multi_role
-                    self._agents[agent_id].hierarchical = event.hierarchical
+                    self._agents[agent_id].traits = event.traits
                 self._filters.forget_agent(agent_id)
             case AgentSetActive(agent_id=agent_id, is_active=is_active):
                 if agent_id in self._agents:
@@ -206,7 +206,9 @@ class HierarchicalAllocator:
         traits = framework.traits
         if self._options.filter_gpu_resources and agent.has_gpus and not traits.gpu_aware:
             return None
-        if (traits.multi_role and not agent.multi_role) or ("/" in role and not agent.hierarchical):
+        if (traits.multi_role and not agent.traits.multi_role) or ("/" in role and not agent.traits.hierarchical):
+            return None
+        if role in traits.constraints and not is_wanted(agent.traits, traits.constraints[role]):
             return None
         candidate = agent.free.allocatable_to(role)
         if not traits.revocable:

@@ -9,7 +9,7 @@ from tfmesos.master.core.registry import RegistryState
 from tfmesos.master.ids import AgentId, ExecutorId, FrameworkId, OfferId, StreamId, TaskId
 from tfmesos.resources import Resources
 from tfmesos.transport import NO_PID, Pid
-from tfmesos.wire import mesos_pb2
+from tfmesos.wire import mesos_pb2, scheduler_pb2
 from tfmesos.wire.text import TERMINAL_STATES
 
 
@@ -77,6 +77,7 @@ class Framework:
         self.pid = NO_PID
         """The scheduler driver's, if it is one that subscribed over libprocess."""
         self.suppressed: frozenset[str] = frozenset()
+        self.offer_constraints = scheduler_pb2.OfferConstraints()
         self.tasks: dict[TaskId, Task] = {}
         self.completed: deque[Task] = deque(maxlen=limits.completed_tasks)
         self.unreachable: OrderedDict[TaskId, Task] = OrderedDict()

@@ -52,7 +52,7 @@ def describe_framework_fully(target: _Framework, framework: Framework, books: Bo
         target.offers.append(offer_message(offer, framework, books.agents[offer.agent_id]))
     target.allocated_resources.extend(used_by(framework, books).to_proto("endpoint"))
     target.offered_resources.extend(offered_to(framework).to_proto("endpoint"))
-    target.offer_constraints.SetInParent()
+    target.offer_constraints.CopyFrom(framework.offer_constraints)
 
 
 def used_by(framework: Framework, books: Books) -> Resources:

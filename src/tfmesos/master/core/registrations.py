@@ -168,8 +168,7 @@ class Registrations:
                 agent_id=agent.id,
                 total=agent.total,
                 used={framework_id: agent.used_by(framework_id) for framework_id in {*agent.tasks, *agent.executors}},
-                multi_role=_Capability.MULTI_ROLE in agent.capabilities,
-                hierarchical=_Capability.HIERARCHICAL_ROLE in agent.capabilities,
+                traits=agent_traits(agent),
             )
         )
         self._ledger.announce.agent_added(agent)
@@ -241,19 +240,14 @@ class Registrations:
 
     def _renew(self, agent: Agent, message: internal_pb2.ReregisterSlaveMessage) -> None:
         """Take over what the agent says of itself; what was refused of it may be wanted as it is now."""
-        attributes, capabilities = list(agent.info.attributes), agent.capabilities
+        before = agent_traits(agent)
         agent.info.CopyFrom(message.slave)
         self._describe(agent, message)
         self._record(agent)
-        if attributes != list(agent.info.attributes) or capabilities != agent.capabilities:
+        traits = agent_traits(agent)
+        if traits != before:
             self._ledger.withdraw_offers(agent.offers.values(), rescind=True)
-            self._ledger.inform(
-                alloc.AgentChanged(
-                    agent_id=agent.id,
-                    multi_role=_Capability.MULTI_ROLE in agent.capabilities,
-                    hierarchical=_Capability.HIERARCHICAL_ROLE in agent.capabilities,
-                )
-            )
+            self._ledger.inform(alloc.AgentChanged(agent_id=agent.id, traits=traits))
 
     def _confirm(
         self,
@@ -267,6 +261,20 @@ class Registrations:
         confirmation.reconciliations.extend(reconciliations)
         self._ledger.send(agent, confirmation)
         self._returns.tell_agent(agent, message)
+
+
+def agent_traits(agent: Agent) -> alloc.AgentTraits:
+    """What the allocator has to know of an agent."""
+    texts = {one.name: one.text.value if one.HasField("text") else None for one in reversed(agent.info.attributes)}
+    domain = agent.info.domain.fault_domain
+    return alloc.AgentTraits(
+        multi_role=_Capability.MULTI_ROLE in agent.capabilities,
+        hierarchical=_Capability.HIERARCHICAL_ROLE in agent.capabilities,
+        hostname=agent.info.hostname,
+        region=domain.region.name if domain.HasField("region") else None,
+        zone=domain.zone.name if domain.HasField("zone") else None,
+        attributes=texts,
+    )
 
 
 def _fits(total: Resources, tasks: Iterable[Task], others: Iterable[Resources]) -> bool:

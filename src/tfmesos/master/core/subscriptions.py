@@ -1,6 +1,7 @@
 """The life of frameworks: subscribe, update, suppress and revive."""
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from tfmesos.master import allocator as alloc
 from tfmesos.master.core.books import Framework
@@ -10,11 +11,19 @@ from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.lifecycle import FrameworkState
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import FrameworkId
-from tfmesos.master.validation import FrameworkRules, framework_error, framework_roles, role_error, update_error
+from tfmesos.master.validation import (
+    FrameworkRules,
+    constraints_error,
+    framework_error,
+    framework_roles,
+    role_error,
+    update_error,
+)
 from tfmesos.resources import thousandths
 from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 
+_Wishes: TypeAlias = scheduler_pb2.Call.Subscribe | scheduler_pb2.Call.UpdateFramework
 _LEAST_RECOVERY_S = 60.0
 _Capability = mesos_pb2.FrameworkInfo.Capability
 
@@ -41,9 +50,9 @@ class Subscriptions:
             self._ledger.warn(f"refused a subscription of '{info.name}': {error}")
             self._channels.refuse(channel, error)
         elif known is not None:
-            self._return(known, info, channel, subscribe.suppressed_roles, is_forced=is_forced)
+            self._return(known, info, channel, subscribe, is_forced=is_forced)
         elif not self._is_retry(info, channel):
-            self._add(info, channel, subscribe.suppressed_roles)
+            self._add(info, channel, subscribe)
 
     def resume(self) -> None:
         """Enter the frameworks of drivers from before the restart, as if nothing had been."""
@@ -75,14 +84,15 @@ class Subscriptions:
 
     def update(self, framework: Framework, update: scheduler_pb2.Call.UpdateFramework) -> None:
         """UPDATE_FRAMEWORK: answered at once."""
-        if error := framework_error(update.framework_info, update.suppressed_roles, self._rules()):
+        error = framework_error(update.framework_info, update.suppressed_roles, self._rules())
+        if error := error or constraints_error(update.offer_constraints):
             self._ledger.emit(Answer(400, f"Supplied FrameworkInfo is not valid: {error}"))
             return
         if error := update_error(framework.info, update.framework_info):
             self._ledger.emit(Answer(400, f"FrameworkInfo update is not valid: {error}"))
             return
         is_changed = framework.info != update.framework_info
-        self._replace_info(framework, update.framework_info, update.suppressed_roles)
+        self._replace_info(framework, update.framework_info, update)
         self._channels.renew(framework)
         if is_changed:
             self._ledger.announce.framework_updated(framework)
@@ -112,7 +122,8 @@ class Subscriptions:
         known: Framework | None,
         expected: Channel | None,
     ) -> str | None:
-        if error := framework_error(info, subscribe.suppressed_roles, self._rules()):
+        error = framework_error(info, subscribe.suppressed_roles, self._rules())
+        if error := error or constraints_error(subscribe.offer_constraints):
             return error
         if known is not None and known.info.principal != info.principal:
             return "Changing framework's principal is not allowed."
@@ -135,12 +146,12 @@ class Subscriptions:
             completed=self._books.registry.completed,
         )
 
-    def _add(self, info: mesos_pb2.FrameworkInfo, channel: Channel, suppressed: Iterable[str]) -> None:
+    def _add(self, info: mesos_pb2.FrameworkInfo, channel: Channel, wishes: _Wishes) -> None:
         is_new = not info.id.value
         if is_new:
             info.id.value = self._books.new_framework_id()
         framework = Framework(info, FrameworkState.CONNECTED, self._ledger.now, self._books.limits)
-        framework.suppressed = frozenset(suppressed)
+        _wish(framework, wishes)
         self._books.frameworks[framework.id] = framework
         self._inform_allocator(framework)
         self._ledger.log(f"subscribed {framework}")
@@ -155,7 +166,7 @@ class Subscriptions:
         framework: Framework,
         info: mesos_pb2.FrameworkInfo,
         channel: Channel,
-        suppressed: Iterable[str],
+        wishes: _Wishes,
         *,
         is_forced: bool,
     ) -> None:
@@ -165,7 +176,7 @@ class Subscriptions:
         info.checkpoint = framework.info.checkpoint
         framework.life.step(FrameworkState.CONNECTED)
         framework.reregistered_s = self._ledger.now
-        self._replace_info(framework, info, suppressed)
+        self._replace_info(framework, info, wishes)
         self._ledger.inform(alloc.FrameworkSetActive(framework_id=framework.id, is_active=True))
         self._ledger.emit(CancelTimer(FailoverOver(framework.id)))
         self._ledger.log(f"{framework} subscribed again")
@@ -174,10 +185,10 @@ class Subscriptions:
         self._tell_agents(framework)
         self._ledger.wants_allocation = True
 
-    def _replace_info(self, framework: Framework, info: mesos_pb2.FrameworkInfo, suppressed: Iterable[str]) -> None:
+    def _replace_info(self, framework: Framework, info: mesos_pb2.FrameworkInfo, wishes: _Wishes) -> None:
         framework.info = mesos_pb2.FrameworkInfo()
         framework.info.CopyFrom(info)
-        framework.suppressed = frozenset(suppressed)
+        _wish(framework, wishes)
         roles = framework_roles(info)
         gone = [offer for offer in framework.offers.values() if offer.role not in roles]
         self._ledger.withdraw_offers(gone, rescind=True)
@@ -207,6 +218,13 @@ class Subscriptions:
         return chosen
 
 
+def _wish(framework: Framework, wishes: _Wishes) -> None:
+    """Take over what it wants to be offered, wholly anew (Mesos 1.11)."""
+    framework.suppressed = frozenset(wishes.suppressed_roles)
+    framework.offer_constraints = scheduler_pb2.OfferConstraints()
+    framework.offer_constraints.CopyFrom(wishes.offer_constraints)
+
+
 def framework_traits(framework: Framework) -> alloc.FrameworkTraits:
     """What the allocator has to know of a framework."""
     return alloc.FrameworkTraits(
@@ -222,6 +240,7 @@ def framework_traits(framework: Framework) -> alloc.FrameworkTraits:
             for role, filters in framework.info.offer_filters.items()
             if filters.HasField("min_allocatable_resources")
         },
+        constraints=dict(framework.offer_constraints.role_constraints),
     )
 
 

@@ -106,7 +106,7 @@ def framework_json(framework: Framework, books: Books, texts: TaskTexts) -> Json
     }
     if info.HasField("labels"):
         model["labels"] = _labels(info.labels)
-    return model | {"offer_constraints": {}}
+    return model | {"offer_constraints": message_to_dict(framework.offer_constraints)}
 
 
 def task_json(task: Task) -> Json:

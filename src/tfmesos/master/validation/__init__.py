@@ -1,6 +1,7 @@
 """What the master refuses and with which text (Mesos 1.11: src/master/validation.cpp). Pure."""
 
 from tfmesos.master.validation.calls import call_error
+from tfmesos.master.validation.constraints import constraints_error
 from tfmesos.master.validation.executors import LaunchContext
 from tfmesos.master.validation.frameworks import FrameworkRules, framework_error, framework_roles, update_error
 from tfmesos.master.validation.groups import group_error
@@ -11,6 +12,7 @@ __all__ = [
     "FrameworkRules",
     "LaunchContext",
     "call_error",
+    "constraints_error",
     "framework_error",
     "framework_roles",
     "group_error",
