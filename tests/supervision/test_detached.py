@@ -312,8 +312,8 @@ class TestLosses:
         when: str,
     ) -> None:
         # given a tree whose owner was killed
-        script = self.SCRIPT if len(lost) == 1 else self.SCRIPT.replace("(setsid", "(")
-        spec = build_detached(script, voice.path)
+        spec = build_detached(self.SCRIPT, voice.path)
+        spec = replace(spec, environment={**spec.environment, "PLACE": spec.directory}, mark="PLACE")
         await owner.run(spec)
         await voice.lines(2)
         origin, _ = record_of(spec)

@@ -27,6 +27,7 @@ ORIGIN = Origin(
     socket="control.sock",
     has_console=False,
     grace_s=0.25,
+    mark="HOME=/tmp/\udcff ü",
 )
 SPEC = ProcessSpec(id="1", argv=("true",), environment={}, directory="/", stdout="/dev/null", stderr="/dev/null")
 

@@ -15,6 +15,8 @@ from tfmesos.supervision.processes import is_running, read_boot_id
 from tfmesos.supervision.spec import ProcessSpec
 
 _BACKLOG = 16
+_MAX_MARK = 600
+"""Characters in JSON; the owner's part has its limit."""
 _READ_AGAIN_S = 0.001
 _READ_TRIES = 5
 
@@ -31,6 +33,8 @@ class Origin:
     socket: str
     has_console: bool
     grace_s: float
+    mark: str | None
+    """An entry of the program's environment that no other one has."""
 
     @property
     def has_supervisor(self) -> bool:
@@ -83,6 +87,7 @@ class Place:
             socket=self.socket_name,
             has_console=spec.console is not None,
             grace_s=spec.grace_s,
+            mark=_mark_of(spec),
         )
         try:
             if os.pwrite(self._record, encode(origin, LifeRecord()), 0) != SIZE:
@@ -99,6 +104,11 @@ class Place:
             for path in (self.socket_path, f"{self._path}.new", self._path):
                 with suppress(OSError):
                     os.unlink(path)
+
+
+def _mark_of(spec: ProcessSpec) -> str | None:
+    mark = f"{spec.mark}={spec.environment[spec.mark]}" if spec.mark else ""
+    return mark if mark and len(json.dumps(mark)) <= _MAX_MARK else None
 
 
 def encode(origin: Origin, life: LifeRecord) -> bytes:

@@ -30,7 +30,7 @@ async def settle(record_dir: str) -> Termination:
         if is_over:
             message = f"its supervisor (pid {origin.pid}) was lost, or could not write its record"
             return unknown(message, killed=life.killed)
-        if not origin.has_keeper and not _end_remains(life):
+        if not origin.has_keeper and not _end_remains(origin, life):
             with suppress(OSError):
                 os.unlink(os.path.join(record_dir, origin.socket))
         else:
@@ -50,9 +50,9 @@ def unknown(message: str, *, killed: bool = False) -> Termination:
     return Termination(wait_status=None, killed=killed, message=message)
 
 
-def _end_remains(life: LifeRecord) -> bool:
+def _end_remains(origin: Origin, life: LifeRecord) -> bool:
     """Kill what is found; whether there was anything."""
-    remains = remains_of(life)
+    remains = {*remains_of(life), *(marked_by(origin.mark) if origin.mark else ())}
     for pid in remains:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
@@ -62,7 +62,7 @@ def _end_remains(life: LifeRecord) -> bool:
 def remains_of(life: LifeRecord) -> list[int]:
     """What is left of a tree without supervisor and fork server, as far as it can be found.
 
-    That is the main process, its session, and what descends from them; not what left both its session and its parent.
+    That is the main process, its session, and what descends from them; what left both is known by its mark only.
     """
     if life.task_pid is None:
         return []
@@ -75,3 +75,15 @@ def remains_of(life: LifeRecord) -> list[int]:
     while more := {pid for pid, stat in living.items() if int(stat[PARENT]) in found} - found:
         found |= more
     return list(found)
+
+
+def marked_by(mark: str) -> list[int]:
+    """Processes with this entry in their environment (kernel: proc(5), environ: as they were started)."""
+    entry = os.fsencode(mark)
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                if entry in file.read().split(b"\0"):
+                    found.append(int(name))
+    return found

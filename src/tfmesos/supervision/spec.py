@@ -41,6 +41,8 @@ class ProcessSpec:
     user only (None: nowhere): what it was asked and how the program ended.
     `detached`: supervisor and program outlive this process and `Supervisors.close`; `Supervisors.adopt` finds them by
     their `record_dir`, which is needed. Nobody adopts them for `recovery_timeout_s`: the supervisor ends the program.
+    `mark`: the name of a variable of `environment` whose value no other program has: by it the processes of a detached
+    program are found if supervisor and fork server are both lost without an owner.
     `grace_s`: between SIGTERM and SIGKILL when the supervisor ends the program by itself, because this process or the
     fork server was lost (at most 3 s are granted then), and in `Supervisors.close`.
     """
@@ -59,6 +61,7 @@ class ProcessSpec:
     grace_s: float = 3.0
     detached: bool = False
     recovery_timeout_s: float = 900.0
+    mark: str | None = None
     console: Console | None = None
     log_limit: LogLimit | None = None
 
