@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.master.drivers import Driver
 from tests.master.world import Agent, World, framework_info, task
-from tfmesos.master.core.events import LinkBroken, PeerSaid
+from tfmesos.master.core.events import DriverCalled, LinkBroken, PeerSaid
+from tfmesos.transport import NO_PID
 from tfmesos.wire import DecodeError, internal_pb2, mesos_pb2, scheduler_pb2
 from tfmesos.wire.driver_call import decode_driver_call
 
@@ -157,6 +162,31 @@ def test_a_framework_may_move_from_the_driver_to_http(world: World, driver: Driv
     [error] = driver.take(internal_pb2.FrameworkErrorMessage)
     assert error.message == "Framework failed over"
     assert not world.registry.drivers
+
+
+def test_who_does_not_say_where_it_comes_from_speaks_for_nobody(world: World) -> None:
+    framework = world.subscribe()
+    world.register()
+    framework.take()
+    message = internal_pb2.DeactivateFrameworkMessage(framework_id=mesos_pb2.FrameworkID(value=framework.id))
+    world.do(PeerSaid(NO_PID, message))
+    call = Call(type=Call.TEARDOWN, framework_id=message.framework_id)
+    world.do(DriverCalled(NO_PID, call, is_forced=True))
+    assert framework.take() == []
+    assert world.core.books.frameworks[framework.id].offers
+
+
+@given(st.binary(max_size=60))
+def test_random_bytes_are_a_call_or_refused(data: bytes) -> None:
+    with contextlib.suppress(DecodeError):
+        decode_driver_call(data)
+
+
+@given(st.lists(st.text("ab")))
+def test_any_call_but_subscribe_is_read_as_it_is(roles: list[str]) -> None:
+    call = Call(type=Call.REVIVE)
+    call.revive.roles.extend(roles)
+    assert decode_driver_call(call.SerializeToString()) == (call, False)
 
 
 SUBSCRIBE_V0 = b"\x10\x01\x1a\x10" + b"\x0a\x06\x0a\x01u\x12\x01n" + b"\x10\x01" + b"\x1a\x01a" + b"\x1a\x01b"

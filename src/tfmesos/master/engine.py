@@ -1,6 +1,7 @@
 """Drives the core: feeds it events and carries its actions out. Decides nothing."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import assert_never
@@ -45,6 +46,7 @@ _log = logging.getLogger(__name__)
 _OBSERVER = "slave-observer("
 _NUMBER_LENGTH = 18
 _MASTER = "master"
+_LAST_SYNC_S = 5.0
 
 
 class Subscriber:
@@ -88,7 +90,8 @@ class Engine:
         self._timers.clear()
         self._subscribers.clear()
         if self._syncing is not None:
-            await self._syncing
+            with contextlib.suppress(TimeoutError):  # a full disk shall not keep the program from ending
+                await asyncio.wait_for(self._syncing, _LAST_SYNC_S)
         self._registry.close()
 
     def submit(self, event: Event) -> Answer | None:

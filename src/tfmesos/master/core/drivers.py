@@ -39,7 +39,7 @@ class Drivers:
         if error := call_error(call):
             self._ledger.warn(f"dropped a call of {sender}: {error}")
         elif not sender:
-            self._ledger.warn("dropped a call without a sender")
+            self._ledger.warn("dropped a driver's call: it does not say from where it comes")
         elif call.type == _Call.SUBSCRIBE:
             self._subscriptions.subscribe(sender, call.subscribe, is_forced=is_forced)
         elif call.type in _HTTP_ONLY:
@@ -70,7 +70,7 @@ class Drivers:
     def _framework(self, sender: Pid, framework_id: FrameworkId) -> Framework | None:
         """The framework that this driver speaks for; a driver that does not know its link broke is told."""
         framework = self._books.frameworks.get(framework_id)
-        if framework is None or framework.pid != sender:
+        if framework is None or not sender or framework.pid != sender:
             self._ledger.warn(f"dropped a call of {sender}: not from the driver of framework {framework_id!r}")
             return None
         if not framework.is_connected:
