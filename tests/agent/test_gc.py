@@ -20,23 +20,24 @@ from tfmesos.agent.trees import remove_tree
 
 
 def test_sandboxes_go_when_they_are_old_enough() -> None:
-    schedule = Schedule(100, 0.1)
-    schedule.look_at_disk(0.4)
+    schedule = Schedule(1000, 0.1)
+    schedule.look_at_disk(0.8)
     for ended_s in (30.0, 10.0, 20.0):
         schedule.add(Sandbox(ended_s, f"/{ended_s}"))
 
-    assert schedule.max_age_s == pytest.approx(50)
-    assert schedule.deadline() == pytest.approx(60)
-    assert [sandbox.ended_s for sandbox in schedule.take_due(70)] == [10, 20]
+    assert schedule.max_age_s == pytest.approx(100)
+    assert schedule.deadline() == pytest.approx(110)
+    assert [sandbox.ended_s for sandbox in schedule.take_due(120.1)] == [10, 20]
     assert len(schedule) == 1
 
 
-def test_a_disk_without_headroom_makes_all_go_at_once() -> None:
-    schedule = Schedule(100, 0.1)
-    schedule.add(Sandbox(1000, "/a"))
+def test_a_disk_without_headroom_makes_all_go_but_the_last_minute() -> None:
+    schedule = Schedule(1000, 0.1)
+    schedule.add(Sandbox(2000, "/a"))
     schedule.look_at_disk(0.95)
 
-    assert schedule.take_due(1000) == [Sandbox(1000, "/a")]
+    assert schedule.take_due(2059) == []
+    assert schedule.take_due(2060) == [Sandbox(2000, "/a")]
 
 
 @given(st.lists(st.floats(0, 1000)), st.floats(0, 1), st.floats(0, 2000))

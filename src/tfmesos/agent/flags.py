@@ -46,6 +46,20 @@ def _parse_reregistration_timeout(text: str) -> float:
     return timeout_s
 
 
+def _parse_interval(text: str) -> float:
+    seconds = parse_duration(text)
+    if seconds <= 0:
+        raise FlagError(f"{text!r}: more than 0 is wanted")
+    return seconds
+
+
+def _parse_size(text: str) -> int:
+    size = parse_bytes(text)
+    if size <= 0:
+        raise FlagError(f"{text!r}: more than 0 is wanted")
+    return size
+
+
 def _parse_port(text: str) -> int:
     port = _parse_count(text)
     if port > _MAX_PORT:
@@ -149,7 +163,7 @@ class AgentFlags:
     )
     fetcher_stall_timeout: float = flag(
         default=60.0,
-        parse=parse_duration,
+        parse=_parse_interval,
         show=format_duration,
         help="a download fails if nothing comes for this long",
     )
@@ -163,7 +177,7 @@ class AgentFlags:
         default=0.1, parse=_parse_share, help="share of the disk to keep free by removing old sandboxes earlier"
     )
     disk_watch_interval: float = flag(
-        default=60.0, parse=parse_duration, show=format_duration, help="how often the disk's usage is looked at"
+        default=60.0, parse=_parse_interval, show=format_duration, help="how often the disk's usage is looked at"
     )
     gc_non_executor_container_sandboxes: bool = flag(
         default=False,
@@ -171,7 +185,7 @@ class AgentFlags:
     )
     container_log_max_size: int | None = flag(
         default=None,
-        parse=parse_bytes,
+        parse=_parse_size,
         show=format_bytes,
         help="stdout and stderr of a container are put aside as stdout.1 … when they reach this; without it never",
     )
@@ -180,7 +194,7 @@ class AgentFlags:
     )
     http_heartbeat_interval: float = flag(
         default=30.0,
-        parse=parse_duration,
+        parse=_parse_interval,
         show=format_duration,
         help="how often those who are attached to a container hear that the connection lives",
     )

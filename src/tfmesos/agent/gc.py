@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from tfmesos.agent.sandboxes import remove_nested_sandbox, remove_run
 
+_LEAST_S = 60.0
+"""However full the disk is, so that whoever follows the output can read the last of it."""
 _log = logging.getLogger(__name__)
 
 
@@ -36,7 +38,9 @@ class Schedule:
         self._delay_s = delay_s
         self._headroom = headroom
         self._waiting: list[Sandbox] = []
-        self.max_age_s = delay_s * max(0.0, 1.0 - headroom)
+        self._least_s = min(delay_s, _LEAST_S)
+        self.max_age_s = delay_s
+        self.look_at_disk(0.0)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -46,7 +50,7 @@ class Schedule:
 
     def look_at_disk(self, usage: float) -> None:
         """`usage` is the share of the disk that is used. Mesos 1.11: gc_delay × max(0, 1 − headroom − usage)."""
-        self.max_age_s = self._delay_s * max(0.0, 1.0 - self._headroom - usage)
+        self.max_age_s = max(self._delay_s * max(0.0, 1.0 - self._headroom - usage), self._least_s)
 
     def take_due(self, now: float) -> list[Sandbox]:
         """Those that are old enough, the oldest first; they are in the schedule no longer."""
