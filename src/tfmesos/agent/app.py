@@ -36,7 +36,7 @@ from tfmesos.agent.state import AgentView
 from tfmesos.discovery import Detector
 from tfmesos.metrics import Metrics
 from tfmesos.resources import ResourcesError, parse_attributes
-from tfmesos.supervision import Supervisors, read_boot_id
+from tfmesos.supervision import Supervisors, raise_descriptor_limit, read_boot_id
 from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress, reply
 from tfmesos.wire import internal_pb2, mesos_pb2
 
@@ -154,7 +154,7 @@ class Agent:
         if agent_id is None:
             store.clear()
             before = Recovered()
-        containerizer = Containerizer(flags, Supervisors())
+        containerizer = Containerizer(flags, Supervisors(max_descriptors=raise_descriptor_limit()))
         streams = ExecutorStreams(identity)
         outbox = Outbox(store, lambda message: membership.send(message))
         runner = build_runner(

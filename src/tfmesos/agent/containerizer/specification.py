@@ -37,6 +37,7 @@ def process_spec(
         groups=identity.groups if identity else (),
         record_dir=record_dir,
         detached=config.checkpoint,
+        mark="MESOS_SANDBOX" if environment.get("MESOS_SANDBOX") == config.directory else None,
         recovery_timeout_s=flags.recovery_timeout,
         console=console(config),
         log_limit=_log_limit(flags),
