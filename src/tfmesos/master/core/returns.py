@@ -124,25 +124,28 @@ class Returns:
 
     def _adopt_unknown(self, agent: Agent, message: internal_pb2.ReregisterSlaveMessage) -> None:
         """Tasks and executors that run though the master has struck them (their agent was away): they use resources."""
+        used = agent.used().unallocated()
+        free = agent.total - used if agent.total.contains(used) else Resources()
         for framework_id, executor in self.executors_of(message) or ():
             executor_id = ExecutorId(executor.info.executor_id.value)
-            if executor_id not in agent.executors.get(framework_id, {}) and self._can_use(agent, executor.resources):
+            needed = executor.resources.unallocated()
+            if executor_id not in agent.executors.get(framework_id, {}) and free.contains(needed):
+                free -= needed
                 self._ledger.add_executor(self._books.frameworks[framework_id], agent, executor)
                 self._use(agent, framework_id, executor.resources)
         for task in self.tasks_of(message) or ():
             framework = self._books.frameworks[task.framework_id]
             if task.id in framework.tasks or not task.holds:
                 continue
-            if not self._can_use(agent, task.resources):
+            needed = task.resources.unallocated()
+            if not free.contains(needed):
                 self._ledger.warn(f"cannot adopt task {task.id} of {framework}: beyond the resources of {agent}")
                 continue
+            free -= needed
             task.message.agent_id.value = agent.id
             self._ledger.add_task(framework, agent, task)
             self._use(agent, framework.id, task.resources)
             self._tell_returned(task, "Unknown agent reregistered")
-
-    def _can_use(self, agent: Agent, resources: Resources) -> bool:
-        return agent.total.contains(agent.used().unallocated() + resources.unallocated())
 
     def _use(self, agent: Agent, framework_id: FrameworkId, resources: Resources) -> None:
         self._ledger.withdraw_offers(agent.offers.values(), rescind=True)
