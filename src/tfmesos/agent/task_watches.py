@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from functools import partial
 from typing import Protocol
 
-from tfmesos.agent.containerizer import ContainerConfig, ContainerId, Containerizer, ContainerKind, LaunchFailed
+from tfmesos.agent.containerizer import (
+    Container,
+    ContainerConfig,
+    ContainerId,
+    Containerizer,
+    ContainerKind,
+    LaunchFailed,
+)
 from tfmesos.agent.core import TaskRecord
 from tfmesos.checks import TaskChecks
 from tfmesos.wire import mesos_pb2
+
+_log = logging.getLogger(__name__)
 
 
 class Findings(Protocol):
@@ -82,7 +92,15 @@ class TaskWatches:
             await asyncio.shield(container.wait())
             raise
         finally:
-            self._containerizer.forget(container_id)
+            await self._forget(container)
         if ended.wait_status is None:
             raise OSError(ended.message or "the command was lost")
         return ended.wait_status
+
+    async def _forget(self, container: Container) -> None:
+        """There will be many of these: none leaves a sandbox behind."""
+        try:
+            await self._containerizer.remove(container)
+        except OSError as error:
+            _log.warning("container %s: its sandbox cannot be removed: %s", container.id, error)
+            self._containerizer.forget(container.id)

@@ -148,10 +148,9 @@ class ContainerApi:
         if container.termination is None:
             return reply(500, f"Failed to remove container: Container {container.id} has not terminated yet")
         try:
-            await asyncio.to_thread(self._containerizer.remove_sandbox, container)
+            await self._containerizer.remove(container)
         except OSError as error:
             return reply(500, f"Failed to remove container: {error.strerror}: {error.filename}")
-        self._containerizer.forget(container.id)
         return reply(200)
 
     async def _session(self, call: agent_pb2.Call, request: web.BaseRequest) -> web.StreamResponse:

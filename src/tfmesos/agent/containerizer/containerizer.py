@@ -127,8 +127,12 @@ class Containerizer:
             if container.config.kind in _OF_FRAMEWORKS and container.directory:
                 self.collector.add(container.directory)
 
-    def remove_sandbox(self, container: Container) -> None:
-        """Remove the sandbox of a container that has ended, as far as it is possible. Blocks; raises OSError."""
+    async def remove(self, container: Container) -> None:
+        """Forget a container that has ended, and remove its sandbox. Raises OSError (and forgets nothing then)."""
+        await asyncio.to_thread(self._remove_sandbox, container)
+        self.forget(container.id)
+
+    def _remove_sandbox(self, container: Container) -> None:
         parent = self._tree.find(container.id.parent) if container.id.parent is not None else None
         if parent is None:
             remove_tree(container.directory)
