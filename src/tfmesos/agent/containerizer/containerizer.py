@@ -191,7 +191,8 @@ class Containerizer:
             return await self._supervise(config, identity, self._runtime_dir.add(config))
         except OSError as error:
             self._runtime_dir.remove(config.id)
-            raise LaunchFailed(f"cannot keep its record: {error.strerror}: {error.filename}") from error
+            path = self._runtime_dir.path_of(config.id)
+            raise LaunchFailed(f"cannot keep a record of it in {path}: {error.strerror}") from error
         except BaseException:
             self._runtime_dir.remove(config.id)
             raise

@@ -7,6 +7,7 @@ them. Nothing that is a user's is touched before.
 from __future__ import annotations
 
 import bz2  # noqa: F401  # what others load on first use only
+import contextlib
 import encodings.idna
 import encodings.punycode  # noqa: F401
 import ftplib  # noqa: F401
@@ -75,7 +76,8 @@ def _fetch(item: Item, job: Job, place: Place) -> None:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # a full disk is told by what could not be written there
+        os.write(sys.stderr.fileno(), f"{line}\n".encode("utf-8", "surrogateescape"))
 
 
 if __name__ == "__main__":
