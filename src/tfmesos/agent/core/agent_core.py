@@ -109,12 +109,14 @@ class AgentCore:
         """No container came to be: nothing of it is left."""
         executor.has_container = False
         self.counts["container_launch_errors"] += 1
+        self.counts["executors_terminated"] += 1
         part = self._commands if executor.kind is Kind.COMMAND else self._executors
         return [*part.failed(executor, message), *self._books.settle(executor)]
 
     def ended(self, executor: ExecutorRecord, ending: Ending) -> list[Action]:
         """The container is gone with all its processes."""
         executor.has_container = False
+        self.counts["executors_terminated"] += 1
         part = self._commands if executor.kind is Kind.COMMAND else self._executors
         return [*part.ended(executor, ending), *self._books.settle(executor)]
 

@@ -45,7 +45,6 @@ class ExecutorTasks:
         """The container is gone with all its processes: so are the tasks that still lived. The master hears of the
         executor first (recorded)."""
         executor.move(Phase.TERMINATED)
-        self._books.counts["executors_terminated"] += 1
         actions: list[Action] = [CloseStream(executor), Tell(exited(executor, ending.wait_status))]
         executor.is_subscribed = False
         executor.queue.clear()
