@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tfmesos.client import SchedulerClient
+from tfmesos.client import AgentClient, SchedulerClient
 from tfmesos.discovery import build_detector
 from tfmesos.local import LocalCluster, LocalNeeds
+from tfmesos.transport import UnixAddress
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 from tfmesos.wire.text import state_name
 
@@ -74,7 +75,7 @@ class Framework:
             event = await self.next_event(lambda event: event.type == Event.UPDATE)
             status = event.update.status
             await self.client.acknowledge(status)
-            if status.uuid not in self._seen:
+            if not status.uuid or status.uuid not in self._seen:
                 self._seen.add(status.uuid)
                 return status
 
@@ -129,6 +130,13 @@ async def framework_on(master: str, *, checkpoint: bool = False) -> AsyncIterato
 async def framework(cluster: LocalCluster) -> AsyncIterator[Framework]:
     async with framework_on(cluster.master) as framework:
         yield framework
+
+
+@pytest.fixture
+async def agent(cluster: LocalCluster) -> AsyncIterator[AgentClient]:
+    path = Path(cluster.master.removeprefix("unix://")).with_name("agent.sock")
+    async with AgentClient(UnixAddress(str(path))) as client:
+        yield client
 
 
 @pytest.fixture

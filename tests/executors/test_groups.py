@@ -1,17 +1,21 @@
 """Task groups end to end: our master, our agent, the default executor; statuses as recorded from stock Mesos."""
 
 import asyncio
+import os
+from pathlib import Path
+from signal import SIGKILL
 
 from tests.executors.conftest import Framework
+from tfmesos.client import AgentClient
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 DEFAULT = mesos_pb2.ExecutorInfo.DEFAULT
 Event = scheduler_pb2.Event
 
 
-async def test_a_group_that_succeeds(framework: Framework) -> None:
+async def test_a_group_that_succeeds(framework: Framework, agent: AgentClient) -> None:
     executor = framework.executor("group-1", DEFAULT)
-    await framework.launch_groups(executor, [framework.task("a", "exit 0"), framework.task("b", "sleep 0.1")])
+    await framework.launch_groups(executor, [framework.task("a", "echo hello"), framework.task("b", "sleep 0.1")])
 
     told = await framework.told(6)
 
@@ -24,6 +28,8 @@ async def test_a_group_that_succeeds(framework: Framework) -> None:
     ]
     failure = await framework.next_event(lambda event: event.type == Event.FAILURE)
     assert (failure.failure.executor_id.value, failure.failure.status) == ("group-1", 0)
+    path = f"/frameworks/{executor.framework_id.value}/executors/group-1/runs/latest/tasks/a/stdout"
+    assert await agent.read_file(path, 0, 100) == (6, b"hello\n")
 
 
 async def test_a_failing_member_ends_its_group_and_no_other(framework: Framework) -> None:
@@ -132,3 +138,32 @@ async def test_a_group_that_is_over_time_fails(framework: Framework) -> None:
             status = await framework.next_status()
     assert status.state == mesos_pb2.TASK_FAILED
     assert status.reason == mesos_pb2.TaskStatus.REASON_MAX_COMPLETION_TIME_REACHED
+
+
+def executor_pid(framework_id: str) -> int:
+    """Of the framework's one default executor."""
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            is_it = f"MESOS_FRAMEWORK_ID={framework_id}".encode() in (directory / "environ").read_bytes()
+            if is_it and b"tfmesos.executors.default" in (directory / "cmdline").read_bytes():
+                return int(directory.name)
+        except OSError:
+            continue
+    raise AssertionError("no executor runs")
+
+
+async def test_a_killed_executor_takes_all_its_tasks_with_it(framework: Framework, tmp_path: Path) -> None:
+    executor = framework.executor("group-1", DEFAULT)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    await framework.launch_groups(executor, [framework.task(id_, f"exec 3> {fifo}; sleep 1000") for id_ in "ab"])
+    await framework.told(4)
+
+    os.kill(executor_pid(executor.framework_id.value), SIGKILL)
+
+    ends = [await framework.next_status() for _ in range(2)]
+    assert {status.state for status in ends} == {mesos_pb2.TASK_FAILED}
+    assert {status.reason for status in ends} == {mesos_pb2.TaskStatus.REASON_EXECUTOR_TERMINATED}
+    with os.fdopen(reader, "rb", buffering=0) as pipe:
+        assert pipe.read() == b"", "somebody still holds the other end"
