@@ -92,15 +92,7 @@ class TaskWatches:
             await asyncio.shield(container.wait())
             raise
         finally:
-            await self._forget(container)
+            await self._containerizer.remove(container)
         if ended.wait_status is None:
             raise OSError(ended.message or "the command was lost")
         return ended.wait_status
-
-    async def _forget(self, container: Container) -> None:
-        """There will be many of these: none leaves a sandbox behind."""
-        try:
-            await self._containerizer.remove(container)
-        except OSError as error:
-            _log.warning("container %s: its sandbox cannot be removed: %s", container.id, error)
-            self._containerizer.forget(container.id)
