@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from signal import SIGKILL
 
+import pytest
+
 from tests.executors.conftest import Framework
 from tfmesos.client import AgentClient
 from tfmesos.wire import mesos_pb2, scheduler_pb2
@@ -103,6 +105,17 @@ async def test_a_member_is_told_what_stock_mesos_tells(framework: Framework) -> 
         'test "$PWD" = "$MESOS_SANDBOX" && test -z "$MESOS_EXECUTOR_ID"'
     )
     await framework.launch_groups(executor, [framework.task("a", command)])
+
+    assert (await framework.told(3))[-1] == "a TASK_FINISHED Command exited with status 0"
+
+
+@pytest.mark.parametrize("shares", [True, False])
+async def test_a_member_may_say_whether_it_shares_cgroups(framework: Framework, shares: bool) -> None:
+    executor = framework.executor("group-1", DEFAULT)
+    task = framework.task("a", "true")
+    task.container.type = mesos_pb2.ContainerInfo.MESOS
+    task.container.linux_info.share_cgroups = shares
+    await framework.launch_groups(executor, [task])
 
     assert (await framework.told(3))[-1] == "a TASK_FINISHED Command exited with status 0"
 

@@ -46,9 +46,12 @@ def _container_fault(container: mesos_pb2.ContainerInfo) -> str | None:
         return "Docker containers are not supported by this agent yet"
     if container.HasField("mesos") and container.mesos.HasField("image"):
         return "container images are not supported by this agent yet"
-    for name in ("hostname", "linux_info", "rlimit_info"):
+    for name in ("hostname", "rlimit_info"):
         if container.HasField(name):
             return f"{name} of containers is not supported by this agent yet"
+    for field, _ in container.linux_info.ListFields():
+        if field.name != "share_cgroups":  # there are no cgroups to share yet: Mesos 1.11 takes no notice then, either
+            return f"linux_info.{field.name} of containers is not supported by this agent yet"
     if any(network.name or network.port_mappings for network in container.network_infos):
         return "container networks are not supported by this agent yet"
     return next(filter(None, map(_volume_fault, container.volumes)), None)
