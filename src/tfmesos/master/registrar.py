@@ -19,6 +19,7 @@ from tfmesos.master.core.registry import (
     Operation,
     RegistryState,
     RemoveAgent,
+    SetWeight,
 )
 from tfmesos.master.errors import RegistryUnusable
 from tfmesos.wire import mesos_pb2
@@ -35,6 +36,7 @@ _CODEC: RecordCodec[Operation] = RecordCodec(
         6: (EndFramework, (TEXT,)),
         7: (KeepDriver, (message(mesos_pb2.FrameworkInfo), TEXT)),
         8: (ForgetDriver, (TEXT,)),
+        9: (SetWeight, (message(mesos_pb2.WeightInfo),)),
     }
 )
 

@@ -18,6 +18,7 @@ from tfmesos.master.allocator.events import (
     OffersSuppressed,
     ResourcesRecovered,
     ResourcesUsed,
+    WeightsSet,
 )
 from tfmesos.master.allocator.hierarchical import AllocatorOptions, HierarchicalAllocator
 
@@ -41,4 +42,5 @@ __all__ = [
     "OffersSuppressed",
     "ResourcesRecovered",
     "ResourcesUsed",
+    "WeightsSet",
 ]

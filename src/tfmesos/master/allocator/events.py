@@ -106,6 +106,13 @@ class AgentRemoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WeightsSet:
+    """The weights of all roles that have another than 1."""
+
+    weights: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourcesUsed:
     """A framework uses resources that no allocation gave: a task the agent brought with it."""
 
@@ -154,6 +161,7 @@ AllocatorEvent = (
     | ResourcesRecovered
     | OffersSuppressed
     | OffersRevived
+    | WeightsSet
 )
 
 

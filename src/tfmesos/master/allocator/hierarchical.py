@@ -28,6 +28,7 @@ from tfmesos.master.allocator.events import (
     Quantities,
     ResourcesRecovered,
     ResourcesUsed,
+    WeightsSet,
 )
 from tfmesos.master.allocator.filters import OfferFilters
 from tfmesos.master.allocator.shares import Shares, quantities, quantities_by_role
@@ -83,6 +84,7 @@ class HierarchicalAllocator:
         self._frameworks: dict[FrameworkId, _Framework] = {}
         self._agents: dict[AgentId, _Agent] = {}
         self._filters = OfferFilters()
+        self._weights: Mapping[str, float] = {}
         self._role_shares: Shares[str] = Shares(options.excluded_names)
         self._framework_shares: Shares[tuple[str, FrameworkId]] = Shares(options.excluded_names)
 
@@ -107,6 +109,8 @@ class HierarchicalAllocator:
                 if framework_id in self._frameworks:
                     self._frameworks[framework_id].suppressed -= roles
                     self._filters.forget_roles(framework_id, roles)
+            case WeightsSet(weights=weights):
+                self._weights = weights
             case ResourcesUsed() | ResourcesRecovered():
                 self._handle_resources(event, now)
             case AgentAdded() | AgentUpdated() | AgentChanged() | AgentSetActive() | AgentRemoved():
@@ -228,8 +232,7 @@ class HierarchicalAllocator:
 
     def _role_order(self, role: str) -> list[tuple[tuple[float, int], str]]:
         nodes = [*_ancestry(role), f"{role}/{_SELF}"]
-        weights = self._options.weights
-        return [(self._role_shares.order(node, weights.get(node, 1.0)), node) for node in nodes]
+        return [(self._role_shares.order(node, self._weights.get(node, 1.0)), node) for node in nodes]
 
     def _sorted_frameworks(self, role: str) -> list[FrameworkId]:
         wanting = [fid for fid, framework in self._wanting() if role in framework.roles - framework.suppressed]

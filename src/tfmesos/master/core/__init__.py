@@ -9,7 +9,7 @@ ledger.py          moves that touch books and allocator at once
 subscriptions.py   frameworks come and change;  endings.py  they go;  channels.py  how they are reached
 drivers.py         frameworks on libprocess;  driver_messages.py  what these say and hear
 registrations.py   agents come;  returns.py  what they bring back;  observers.py  pings;  partings.py  how they go
-drains.py          what operators do with agents: drain, deactivate, mark gone
+drains.py          what operators do with agents: drain, deactivate, mark gone;  weights.py  and with weights
 offering.py        allocations become offers;  launches.py  offers are answered;  starts.py  and become tasks
 operations.py      what else may be asked for with offers
 updates.py         running tasks;  statuses.py  those that the master itself makes

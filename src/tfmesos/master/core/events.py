@@ -1,5 +1,6 @@
 """What happens to the master (events in) and what it wants done (actions out)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from google.protobuf.message import Message
@@ -177,7 +178,14 @@ class TimeCame:
     timer: Timer
 
 
-OperatorEvent = TornDown | AgentMarkedGone | AgentDrained | AgentDeactivated | AgentReactivated
+@dataclass(frozen=True, slots=True)
+class WeightsSet:
+    """An operator changes the weights of these roles. `Answer`: 200 or 400."""
+
+    weights: Mapping[str, float]
+
+
+OperatorEvent = TornDown | AgentMarkedGone | AgentDrained | AgentDeactivated | AgentReactivated | WeightsSet
 """What operators want; each is answered by one `Answer`."""
 
 Event = (

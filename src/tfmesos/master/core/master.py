@@ -44,6 +44,7 @@ from tfmesos.master.core.events import (
     TimeCame,
     Timer,
     TornDown,
+    WeightsSet,
 )
 from tfmesos.master.core.launches import Launches
 from tfmesos.master.core.ledger import Ledger
@@ -56,6 +57,7 @@ from tfmesos.master.core.registry import RegistryState
 from tfmesos.master.core.returns import Returns
 from tfmesos.master.core.subscriptions import Subscriptions
 from tfmesos.master.core.updates import Updates
+from tfmesos.master.core.weights import Weights
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import AgentId
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
@@ -87,6 +89,7 @@ class MasterCore:
         returns = Returns(self._ledger, self._subscriptions)
         partings = Partings(self._ledger)
         self._drains = Drains(self._ledger, partings)
+        self._weights = Weights(self._ledger, flags)
         self._observers = Observers(self._ledger, flags, partings)
         self._registrations = Registrations(
             self._ledger, flags, returns, partings=partings, drains=self._drains, observers=self._observers
@@ -126,7 +129,9 @@ class MasterCore:
                 self._subscriptions.subscribe(stream_id, subscribe)
             case StreamBroken(framework_id=framework_id, stream_id=stream_id):
                 self._endings.break_stream(framework_id, stream_id)
-            case TornDown() | AgentMarkedGone() | AgentDrained() | AgentDeactivated() | AgentReactivated():
+            case (
+                TornDown() | AgentMarkedGone() | AgentDrained() | AgentDeactivated() | AgentReactivated() | WeightsSet()
+            ):
                 self._obey_operator(event)
             case AgentPonged(observer=observer):
                 self._observers.pong(observer)
@@ -154,6 +159,8 @@ class MasterCore:
                 self._drains.deactivate(agent_id)
             case AgentReactivated(agent_id=agent_id):
                 self._drains.reactivate(agent_id)
+            case WeightsSet():
+                self._weights.set(event)
             case _:
                 assert_never(event)
 

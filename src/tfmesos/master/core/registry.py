@@ -82,8 +82,23 @@ class ForgetDriver:
     framework_id: FrameworkId
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetWeight:
+    """A role has this weight."""
+
+    info: mesos_pb2.WeightInfo
+
+
 Operation: TypeAlias = (
-    AdmitAgent | RemoveAgent | LoseAgent | MarkAgentGone | MarkAgent | EndFramework | KeepDriver | ForgetDriver
+    AdmitAgent
+    | RemoveAgent
+    | LoseAgent
+    | MarkAgentGone
+    | MarkAgent
+    | EndFramework
+    | KeepDriver
+    | ForgetDriver
+    | SetWeight
 )
 
 
@@ -100,6 +115,7 @@ class RegistryState:
     """Of admitted and unreachable agents that are deactivated or drain."""
     completed: OrderedDict[FrameworkId, None] = field(default_factory=OrderedDict)
     drivers: dict[FrameworkId, KeepDriver] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
 
     def apply(self, operation: Operation) -> None:
         """Take an operation in."""
@@ -128,6 +144,8 @@ class RegistryState:
                 self.drivers[FrameworkId(info.id.value)] = operation
             case ForgetDriver(framework_id=framework_id):
                 self.drivers.pop(framework_id, None)
+            case SetWeight(info=info):
+                self.weights[info.role] = info.weight
             case _:
                 assert_never(operation)
 
@@ -142,6 +160,8 @@ class RegistryState:
         for framework_id in self.completed:
             yield EndFramework(framework_id=framework_id)
         yield from self.drivers.values()
+        for role, weight in self.weights.items():
+            yield SetWeight(info=mesos_pb2.WeightInfo(role=role, weight=weight))
 
     def _forget(self, agent_id: AgentId) -> None:
         self.admitted.pop(agent_id, None)

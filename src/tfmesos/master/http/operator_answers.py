@@ -143,7 +143,7 @@ class StateAnswers:
 
     def _roles(self, response: _Response) -> None:
         response.get_roles.SetInParent()
-        for role in known_roles(self._books, dict(self._flags.weights or ()), self._flags.roles or ()):
+        for role in known_roles(self._books, self._flags.roles or ()):
             one = response.get_roles.roles.add(name=role.name, weight=role.weight)
             for framework_id in role.frameworks:
                 one.frameworks.add().value = framework_id
@@ -152,7 +152,7 @@ class StateAnswers:
 
     def _weights(self, response: _Response) -> None:
         response.get_weights.SetInParent()
-        for role, weight in self._flags.weights or ():
+        for role, weight in self._books.registry.weights.items():
             response.get_weights.weight_infos.add(role=role, weight=weight)
 
 

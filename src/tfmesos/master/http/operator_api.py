@@ -1,10 +1,20 @@
 """The v1 operator API: `POST /api/v1` (Mesos 1.11: the order of checks, the texts)."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 
 from aiohttp import web
 
-from tfmesos.endpoints import TEXT, CallRefused, DaemonCalls, form_of, method_refused, refused_head, whole_reply
+from tfmesos.endpoints import (
+    TEXT,
+    CallRefused,
+    DaemonCalls,
+    form_of,
+    json_page,
+    method_refused,
+    refused_head,
+    whole_reply,
+)
 from tfmesos.master.core.events import (
     AgentDeactivated,
     AgentDrained,
@@ -12,14 +22,16 @@ from tfmesos.master.core.events import (
     AgentReactivated,
     OperatorEvent,
     TornDown,
+    WeightsSet,
 )
 from tfmesos.master.engine import Engine
 from tfmesos.master.http.operator_answers import StateAnswers
 from tfmesos.master.http.operator_streams import OperatorStreams
 from tfmesos.master.ids import AgentId, FrameworkId
 from tfmesos.transport import reply
-from tfmesos.wire import master_pb2
+from tfmesos.wire import JsonError, master_pb2, mesos_pb2
 from tfmesos.wire.errors import BadBody
+from tfmesos.wire.json_codec import dumps, message_from_json
 from tfmesos.wire.media import JSON, PROTOBUF, chosen_media, read_call
 
 _Call = master_pb2.Call
@@ -66,6 +78,20 @@ class OperatorApi:
             return reply(400, "Missing 'frameworkId' query parameter in the request body")
         return self._ask(TornDown(FrameworkId(form["frameworkId"])))
 
+    async def weights(self, request: web.BaseRequest) -> web.StreamResponse:
+        """`/weights`: GET tells them, PUT changes those in a list of `{"role": …, "weight": …}`."""
+        if request.method == "GET":
+            weights = self._engine.books.registry.weights
+            return await json_page(request, dumps([{"role": name, "weight": weights[name]} for name in weights]))
+        if request.method != "PUT":
+            return method_refused(request.method, "GET", "PUT")
+        try:
+            listed = json.loads(await request.read())
+            weights = _weights(message_from_json(mesos_pb2.WeightInfo, json.dumps(one)) for one in _list(listed))
+        except (ValueError, RecursionError, JsonError) as error:
+            return reply(400, f"Failed to parse update weights request JSON: {error}")
+        return self._ask(WeightsSet(weights))
+
     async def _answer(self, request: web.BaseRequest, call: _Call, media: str) -> web.StreamResponse:
         if call.type == _Call.SET_LOGGING_LEVEL:
             self._daemon_calls.set_logging_level(call)
@@ -89,6 +115,16 @@ class OperatorApi:
         return reply(200) if answer is None else reply(answer.status, answer.text)
 
 
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise ValueError("a list of objects with 'role' and 'weight' is wanted")
+    return value
+
+
+def _weights(infos: Iterable[mesos_pb2.WeightInfo]) -> dict[str, float]:
+    return {info.role or "*": info.weight for info in infos}
+
+
 def _drained(call: _Call) -> AgentDrained:
     wish = call.drain_agent
     max_grace_s = None
@@ -104,6 +140,7 @@ _WISHES: Mapping[int, Callable[[_Call], OperatorEvent]] = {
     _Call.MARK_AGENT_GONE: lambda call: AgentMarkedGone(AgentId(call.mark_agent_gone.agent_id.value)),
     _Call.DRAIN_AGENT: _drained,
     _Call.DEACTIVATE_AGENT: lambda call: AgentDeactivated(AgentId(call.deactivate_agent.agent_id.value)),
+    _Call.UPDATE_WEIGHTS: lambda call: WeightsSet(_weights(call.update_weights.weight_infos)),
     _Call.REACTIVATE_AGENT: lambda call: AgentReactivated(AgentId(call.reactivate_agent.agent_id.value)),
 }
 

@@ -42,9 +42,10 @@ class Role:
         }
 
 
-def known_roles(books: Books, weights: Mapping[str, float], whitelist: Iterable[str]) -> list[Role]:
+def known_roles(books: Books, whitelist: Iterable[str]) -> list[Role]:
     """Roles of frameworks, allocations and reservations, those with a weight or whitelisted, and their ancestors."""
     roles: dict[str, Role] = {}
+    weights = books.registry.weights
 
     def role(name: str) -> Role:
         if name not in roles:

@@ -42,9 +42,10 @@ class Router:
         table = {
             **daemon.table(),
             **FilePages(files).table(),
-            **later_table(flags),
+            **later_table(),
             **StatePages(books, flags, daemon).table(),
             "/teardown": operator.teardown,
+            "/weights": operator.weights,
             "/api/v1/scheduler": SchedulerApi(engine).handle,
             "/api/v1": operator.handle,
         }

@@ -138,7 +138,7 @@ class StatePages:
         return json_object({"tasks": self._texts.list(tasks[offset : offset + limit])})
 
     def _roles(self) -> Iterable[Any]:
-        return known_roles(self._books, dict(self._flags.weights or ()), self._flags.roles or ())
+        return known_roles(self._books, self._flags.roles or ())
 
     def _recovered(self, wanted: str | None) -> list[models.Json]:
         agents = self._books.recovered_agents
