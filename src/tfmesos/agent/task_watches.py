@@ -9,7 +9,6 @@ from functools import partial
 from typing import Protocol
 
 from tfmesos.agent.containerizer import (
-    Container,
     ContainerConfig,
     ContainerId,
     Containerizer,
