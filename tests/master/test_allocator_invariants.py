@@ -87,6 +87,7 @@ class AllocatorMachine(RuleBasedStateMachine):
             roles = self.frameworks[framework_id].roles
             self.refused = [one for one in self.refused if one[0] != framework_id or one[1] not in roles]
             self.tell(alloc.OffersRevived(framework_id=framework_id, roles=roles))
+            self.allocate(0.0)
 
     # --- agents ---
 
@@ -116,18 +117,26 @@ class AllocatorMachine(RuleBasedStateMachine):
             self.agents[agent_id] = alloc.AgentAdded(agent_id=agent_id, total=total, traits=traits)
             self.refused = [one for one in self.refused if one[2] != agent_id]
             self.tell(alloc.AgentChanged(agent_id=agent_id, traits=traits))
+            self.allocate(0.0)
 
     # --- resources ---
 
     @precondition(lambda self: self.given)
-    @rule(data=st.data(), part=st.sampled_from([None, *PARTS]), refuse_s=st.sampled_from([0.0, 5.0, 50.0]))
+    @rule(data=st.data(), part=st.sampled_from([None, *PARTS]), refuse_s=st.sampled_from([50.0, 5.0, 0.0]))
     def give_back(self, data: st.DataObject, part: Resources | None, refuse_s: float) -> None:
         key = data.draw(st.sampled_from(list(self.given)))
         wanted = part.allocated(key[1]) if part is not None else self.given[key]
         if self.given[key].contains(wanted):
             self.recover(key, wanted, refuse_s)
 
-    @rule(seconds=st.sampled_from([0.0, 4.0, 60.0]))
+    @rule()
+    def refuse_everything(self) -> None:
+        while self.given:
+            for key, resources in list(self.given.items()):
+                self.recover(key, resources, 50.0)
+            self.allocate(0.0)
+
+    @rule(seconds=st.sampled_from([1.0, 4.0, 60.0]))
     def allocate(self, seconds: float) -> None:
         self.now += seconds
         for one in self.allocator.allocate(self.now):
