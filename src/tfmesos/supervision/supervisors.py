@@ -25,6 +25,8 @@ _MAX_FORKING = 8
 """Forks asked for at a time; the fork server makes one after the other."""
 _GREET_AGAIN_S = 0.02
 _ANSWER_S = 10.0
+_OWNER_LEAVES_S = 0.5
+"""A killed owner's descriptors are closed one after the other, while the next one may be there already."""
 _CLOSED = "no more programs are started: these supervisors were closed"
 
 
@@ -77,6 +79,8 @@ class Supervisors:
         directory without a record and for one written before the machine was last started.
         Raises OwnedElsewhere, and SupervisionError for a record that cannot be read or a supervisor that is silent.
         """
+        loop = asyncio.get_running_loop()
+        patient_until = loop.time() + _OWNER_LEAVES_S
         with self._being_busy():
             while not self._is_closed:
                 record = _place.read(record_dir)
@@ -87,12 +91,12 @@ class Supervisors:
                     return unknown("the machine was started again", killed=life.killed)
                 if life.has_ended or not origin.has_supervisor:
                     return await settle(record_dir)
-                channel = await self._greet(origin, record_dir)
+                channel = await self._greet(origin, record_dir, is_patient=loop.time() < patient_until)
                 if channel is not None:
                     child = self._note_adopted(channel, origin, record_dir)
                     await child.release()  # which is to hear from the supervisor how far it is
                     return child
-                await asyncio.sleep(_GREET_AGAIN_S)  # it is about to end
+                await asyncio.sleep(_GREET_AGAIN_S)  # it is about to end, or its owner is
             raise SupervisionError(_CLOSED)
 
     async def close(self, *, end_detached: bool = False) -> None:
@@ -172,8 +176,8 @@ class Supervisors:
                 raise
             return channel
 
-    async def _greet(self, origin: Origin, record_dir: str) -> Channel | None:
-        """Become the owner; None: the supervisor hears nobody any more."""
+    async def _greet(self, origin: Origin, record_dir: str, *, is_patient: bool) -> Channel | None:
+        """Become the owner; None: the supervisor hears nobody any more, or its owner may be about to go."""
         try:
             connection = _place.connect(record_dir, origin.socket)
         except OSError:
@@ -186,6 +190,8 @@ class Supervisors:
         except SupervisorLost:
             return None
         except SupervisionError as error:
+            if is_patient:
+                return None
             raise OwnedElsewhere(f"the supervisor of {record_dir!r} (pid {origin.pid}): {error}") from error
         except TimeoutError:
             raise SupervisionError(f"the supervisor of {record_dir!r} (pid {origin.pid}) does not answer") from None
