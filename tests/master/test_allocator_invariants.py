@@ -45,7 +45,8 @@ class AllocatorMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.set_framework(FRAMEWORKS[0], frozenset("x"), is_aware=True, is_choosy=False)
+        for framework_id in FRAMEWORKS[:2]:
+            self.set_framework(framework_id, frozenset("x"), is_aware=True, is_choosy=False)
         self.add_agent(AGENTS[0], TOTALS[0], has_disk=True)
 
     # --- frameworks ---
@@ -64,7 +65,6 @@ class AllocatorMachine(RuleBasedStateMachine):
         self.is_active.setdefault(framework_id, True)
         self.tell(event)
 
-    @rule(framework_id=st.sampled_from(FRAMEWORKS), is_active=st.booleans())
     def connect(self, framework_id: FrameworkId, is_active: bool) -> None:
         if framework_id in self.frameworks:
             self.is_active[framework_id] = is_active
@@ -72,7 +72,13 @@ class AllocatorMachine(RuleBasedStateMachine):
                 self.refused = [one for one in self.refused if one[0] != framework_id]
             self.tell(alloc.FrameworkSetActive(framework_id=framework_id, is_active=is_active))
 
-    @rule(framework_id=st.sampled_from(FRAMEWORKS))
+    @rule(framework_id=st.sampled_from(FRAMEWORKS), how=st.sampled_from(["back", "away", "back", "gone"]))
+    def come_and_go(self, framework_id: FrameworkId, how: str) -> None:
+        if how == "gone":
+            self.remove_framework(framework_id)
+        else:
+            self.connect(framework_id, how == "back")
+
     def remove_framework(self, framework_id: FrameworkId) -> None:
         for key in [key for key in self.given if key[0] == framework_id]:
             self.recover(key, self.given[key], 0.0)
@@ -98,12 +104,17 @@ class AllocatorMachine(RuleBasedStateMachine):
         self.agents[agent_id] = alloc.AgentAdded(agent_id=agent_id, total=total, traits=traits)
         self.tell(self.agents[agent_id])
 
-    @rule(agent_id=st.sampled_from(AGENTS))
+    @rule(agent_id=st.sampled_from(AGENTS), how=st.sampled_from(["back", "away", "back", "gone"]))
+    def lose_agent(self, agent_id: AgentId, how: str) -> None:
+        if how == "gone":
+            self.remove_agent(agent_id)
+        else:
+            self.deactivate(agent_id, how == "back")
+
     def remove_agent(self, agent_id: AgentId) -> None:
         self.forget_agent(agent_id)
         self.tell(alloc.AgentRemoved(agent_id=agent_id))
 
-    @rule(agent_id=st.sampled_from(AGENTS), is_active=st.booleans())
     def deactivate(self, agent_id: AgentId, is_active: bool) -> None:
         if agent_id in self.agents:
             (self.out_of_service.discard if is_active else self.out_of_service.add)(agent_id)
@@ -210,6 +221,6 @@ class AllocatorMachine(RuleBasedStateMachine):
 def test_nothing_is_given_twice_and_nothing_lies_idle() -> None:
     checks = list(HealthCheck)
     options = settings(
-        max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=checks, derandomize=True
+        max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=checks, derandomize=True
     )
     run(AllocatorMachine, settings=options)
