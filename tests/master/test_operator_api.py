@@ -345,6 +345,8 @@ async def test_metrics_tell_of_frameworks_and_allocations(master: Master, client
         assert numbers[f"{mine}tasks/active/task_staging"] == 1.0
         assert numbers["allocator/mesos/allocation_runs"] >= 1.0
         assert numbers["allocator/mesos/allocation_run_ms"] >= 0.0
+        assert numbers["registrar/registry_size_bytes"] > 0.0
+        assert numbers["registrar/state_store_ms"] > 0.0
         text = (await client.get("/metrics")).body.decode()
         labels = f'framework_name="a/b c",framework_id="{scheduler.framework_id}",type="accept"'
         assert f"mesos_master_framework_calls_by_type{{{labels}}} 1.0\n" in text

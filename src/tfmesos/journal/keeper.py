@@ -63,6 +63,11 @@ class Keeper(Generic[T]):
         """Whether the disk has not taken all yet."""
         return bool(self._held)
 
+    @property
+    def size(self) -> int:
+        """Bytes in the file."""
+        return self._journal.size
+
     def keep(self, fact: T) -> None:
         """Write a fact that the owner's state has taken in already; it survives the end of this process at once."""
         self._held.append(self._codec.encode(fact))

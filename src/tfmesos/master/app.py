@@ -13,7 +13,7 @@ from tfmesos.master.engine import Engine
 from tfmesos.master.errors import AddressUnusable, RegistryUnusable
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.http import Router
-from tfmesos.master.measured import MeasuredAllocator
+from tfmesos.master.measured import MeasuredAllocator, MeasuredRegistry
 from tfmesos.master.registrar import Registrar
 from tfmesos.master.work_dir import WorkDir
 from tfmesos.metrics import Metrics
@@ -68,7 +68,8 @@ class Master:
         """Listen and serve; raises MasterError: work_dir or registry taken or unusable, address not to be had."""
         if self._work_dir is not None:
             self._work_dir.take()
-        registry = self._open_registry()
+        metrics = Metrics()
+        registry = MeasuredRegistry(self._open_registry, metrics)
         router = Router()
         try:
             self._server = await HttpServer.start(router.handle, self._listen, router.receive)
@@ -80,7 +81,6 @@ class Master:
         self._node = LibprocessNode(host, port, self._routes)
         info = _master_info(str(uuid.uuid4()), host, port, self._hostname(host))
         clock = Clock()
-        metrics = Metrics()
         allocator = MeasuredAllocator(build_allocator(self._flags, Random()), metrics)
         core = MasterCore(self._flags, info, allocator, registry.state)
         self._engine = Engine(core, self._node, clock, registry)

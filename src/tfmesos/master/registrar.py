@@ -69,6 +69,11 @@ class Registrar:
         """As read when it was opened, then the living one."""
         return self._state
 
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self._keeper.size
+
     def record(self, operation: Operation) -> None:
         """Write down an operation that `state` has taken in. On a full disk it waits and is tried again."""
         self._keeper.keep(operation)

@@ -182,6 +182,11 @@ class Registry(Protocol):
         """The state as read when it was opened, then the living one."""
         ...
 
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        ...
+
     def record(self, operation: Operation) -> None:
         """Write an operation down; may write the whole state anew instead."""
         ...
@@ -205,6 +210,11 @@ class MemoryRegistry:
     def state(self) -> RegistryState:
         """Empty at first."""
         return self._state
+
+    @property
+    def size(self) -> int:
+        """Nothing is on disk."""
+        return 0
 
     def record(self, operation: Operation) -> None:
         """Nothing to do."""
