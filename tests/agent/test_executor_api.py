@@ -276,6 +276,16 @@ async def test_a_second_subscription_ends_the_first(agent: Agent, master: InTest
     await second.close()
 
 
+async def test_before_executors_are_known_they_are_told_to_come_again(flags: AgentFlags, master: InTestMaster) -> None:
+    master.answers_registrations = False
+    async with running_agent(flags, master) as agent:
+        connection = await HttpConnection.open(agent.address)
+        answer = await connection.request("POST", PATH, JSON, call("SUBSCRIBE", subscribe={}))
+        await connection.close()
+
+    assert (answer.status, answer.body) == (503, b"Agent has not finished recovery")
+
+
 def recorded_answers() -> dict[str, tuple[int, str, str]]:
     """Status, headers and body by the name of the request."""
     rows = re.findall(r"^\| (.*) \| (\d+) [^|]* \| (.*?) ?\| ?(.*?) ?\|$", RECORDED.read_text(), re.MULTILINE)

@@ -7,7 +7,7 @@ from pathlib import Path
 from aiohttp import web
 
 from tfmesos.agent.container_pages import container_table
-from tfmesos.agent.executor_api.api import ExecutorApi
+from tfmesos.agent.executor_api.api import NOT_RECOVERED, ExecutorApi
 from tfmesos.agent.files import LOG_PATH, AgentAttachments
 from tfmesos.agent.identity import AGENT_ID
 from tfmesos.agent.metrics import add_agent_metrics
@@ -19,8 +19,6 @@ from tfmesos.flags import flag_texts
 from tfmesos.metrics import Metrics
 from tfmesos.transport import reply
 from tfmesos.wire.json_codec import dumps
-
-NOT_RECOVERED = "Agent has not finished recovery"
 
 
 class Api:

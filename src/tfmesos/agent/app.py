@@ -12,13 +12,13 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tfmesos.agent.api import NOT_RECOVERED, Api
+from tfmesos.agent.api import Api
 from tfmesos.agent.assembly import build_runner
 from tfmesos.agent.checkpoint import CheckpointStore, Recovered
 from tfmesos.agent.container_api import ContainerApi
 from tfmesos.agent.containerizer import Containerizer
 from tfmesos.agent.errors import AgentStopped, BadAgentFlags
-from tfmesos.agent.executor_api.api import ExecutorApi
+from tfmesos.agent.executor_api.api import NOT_RECOVERED, ExecutorApi
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.identity import Identity, address_towards, advertised_pid, checked_ip, hostname_of

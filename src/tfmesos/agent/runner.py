@@ -76,6 +76,7 @@ class Runner:
         self._recorder = recorder
         self._send = send
         self._agent_id = ""
+        self._knows_executors = False
         self._loop = asyncio.get_running_loop()
         self._has_acted = asyncio.Event()
         self._alarm = Alarm(core.deadline, lambda now: self._do(core.tick(now)))
@@ -100,6 +101,11 @@ class Runner:
             KeepTasks: self._note,
             Deliver: self._note,
         }
+
+    @property
+    def knows_executors(self) -> bool:
+        """Whether executors of the agent before would be known by now."""
+        return self._knows_executors
 
     def begin(self, group: asyncio.TaskGroup) -> None:
         """What runs for the tasks runs in the group."""
@@ -239,6 +245,7 @@ class Runner:
         self._do(self.core.unhealthy(record))
 
     def _name_agent(self, agent_id: str) -> None:
+        self._knows_executors = True
         self._agent_id = agent_id
         self._streams.describe_agent(agent_id)
         self._reporter.name_agent(agent_id)

@@ -14,6 +14,7 @@ from tfmesos.wire import executor_pb2
 from tfmesos.wire.errors import BadBody
 from tfmesos.wire.media import JSON, PROTOBUF, chosen_media, read_call
 
+NOT_RECOVERED = "Agent has not finished recovery"
 _Call = executor_pb2.Call
 
 
@@ -25,7 +26,13 @@ class ExecutorApi:
         self._streams = streams
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one call; a SUBSCRIBE's answer lasts as long as its stream."""
+        """Answer one call; a SUBSCRIBE's answer lasts as long as its stream.
+
+        Updates are taken as soon as their executor has subscribed, also while others are still awaited (Mesos 1.11:
+        503 until all recovery is over, and the executor would have to keep them).
+        """
+        if not self._runner.knows_executors:
+            return reply(503, NOT_RECOVERED)
         if refusal := refused_head(request):
             return refusal
         try:
