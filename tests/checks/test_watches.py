@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tfmesos.checks import TaskChecks
+from tfmesos.checks import NotLooked, TaskChecks
 from tfmesos.wire import mesos_pb2
 
 Health = mesos_pb2.HealthCheck
@@ -117,6 +117,26 @@ async def test_a_command_that_takes_too_long_is_cancelled_and_counts_as_failed()
     async with watching(quick(Health(command=mesos_pb2.CommandInfo(value="x")), timeout_s=0.02), hang) as (ear, _):
         assert await ear.next() is False
     assert ended.is_set()
+
+
+async def test_a_look_that_did_not_take_place_is_not_told() -> None:
+    looks = iter([NotLooked("the agent is away"), None])
+
+    async def run(command: mesos_pb2.CommandInfo) -> int:
+        if (problem := next(looks, None)) is not None:
+            raise problem
+        return 0
+
+    async with watching(quick(Health(command=mesos_pb2.CommandInfo(value="x")), failures=1), run) as (ear, _):
+        assert await ear.next() is True
+
+
+async def test_a_command_that_cannot_be_run_is_a_failure() -> None:
+    async def run(command: mesos_pb2.CommandInfo) -> int:
+        raise OSError("no such file")
+
+    async with watching(quick(Health(command=mesos_pb2.CommandInfo(value="x"))), run) as (ear, _):
+        assert await ear.next() is False
 
 
 async def test_a_command_check_tells_each_changed_exit_code() -> None:

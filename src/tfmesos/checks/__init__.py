@@ -8,7 +8,7 @@ watches.py   the rhythm: delay, probe, interval, until closed
 
 from tfmesos.checks.faults import fault
 from tfmesos.checks.judges import empty_status
-from tfmesos.checks.probes import RunCommand
+from tfmesos.checks.probes import NotLooked, RunCommand
 from tfmesos.checks.watches import TaskChecks
 
-__all__ = ["RunCommand", "TaskChecks", "empty_status", "fault"]
+__all__ = ["NotLooked", "RunCommand", "TaskChecks", "empty_status", "fault"]

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 RunCommand = Callable[[mesos_pb2.CommandInfo], Awaitable[int]]
 """Runs a command in the task's surroundings until it ends; its wait status. When cancelled it ends the command, with
-all that it started, before it raises CancelledError. Raises OSError or TransportError where it cannot be run."""
+all that it started, before it raises CancelledError. Raises OSError where the command cannot be run (a failure of the
+task), NotLooked where nobody could be asked to run it."""
+
+
+class NotLooked(Exception):
+    """A look did not take place; nothing is told of it (Mesos 1.11: the agent was away, or refused the session)."""
+
 
 _MOST_REDIRECTS = 50
 """As many as curl, with which Mesos 1.11 looks."""
@@ -34,7 +40,7 @@ class Prober:
     async def look(self, check: mesos_pb2.CheckInfo | mesos_pb2.HealthCheck) -> mesos_pb2.CheckStatusInfo:
         """What is seen; its content is missing where the command was ended by a signal.
 
-        Raises OSError or TransportError where nothing can be seen.
+        Raises OSError or TransportError where nothing can be seen, NotLooked where nobody could look.
         """
         status = empty_status(check)
         host = self._host_of(check)

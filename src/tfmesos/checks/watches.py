@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tfmesos.checks.judges import CheckJudge, HealthJudge, empty_status, means_health
-from tfmesos.checks.probes import Prober, RunCommand
+from tfmesos.checks.probes import NotLooked, Prober, RunCommand
 from tfmesos.transport import TransportError
 from tfmesos.wire import mesos_pb2
 
@@ -133,8 +133,12 @@ class _Watch:
             await asyncio.wait([former])
         while True:
             await asyncio.sleep(delay_s)
-            result = await self._look()
-            self._teller.tell(result, _now() - self._started_at)
+            try:
+                result = await self._look()
+            except NotLooked as why:
+                _log.debug("no look: %s", why)
+            else:
+                self._teller.tell(result, _now() - self._started_at)
             delay_s = max(self._check.interval_seconds, _SHORTEST_INTERVAL_S)
 
     async def _look(self) -> mesos_pb2.CheckStatusInfo | None:

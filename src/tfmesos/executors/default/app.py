@@ -123,7 +123,7 @@ class _Shell:
         for action in actions:
             match action:
                 case Update(status):
-                    _log.info("%s: %s %s", status.task_id.value, state_name(status.state), status.message)
+                    _log.info("%s: %s", status.task_id.value, f"{state_name(status.state)} {status.message}".rstrip())
                     self._client.update(status)
                 case Launch():
                     self._spawn(self._launch(action))

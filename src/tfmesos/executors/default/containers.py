@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from tfmesos.checks import NotLooked
 from tfmesos.client import AgentClient, CallRejected
 from tfmesos.transport import TransportError
 from tfmesos.wire import agent_pb2, mesos_pb2
@@ -59,12 +60,12 @@ class Containers:
                 async for _ in output:
                     pass
             result = await self._agent.wait_container(container_id)
-        except CallRejected as refusal:
-            raise OSError(str(refusal)) from refusal
+        except (CallRejected, TransportError) as error:
+            raise NotLooked(str(error)) from error
         finally:
             await self._drop(container_id)
         if result is None or not result.HasField("exit_status"):
-            raise OSError("the check's command ended unobserved")
+            raise NotLooked("the check's command ended unobserved")
         return result.exit_status
 
     async def _drop(self, container_id: mesos_pb2.ContainerID) -> None:
