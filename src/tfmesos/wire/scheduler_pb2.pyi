@@ -906,11 +906,11 @@ class Call(google.protobuf.message.Message):
 
         REQUESTS_FIELD_NUMBER: builtins.int
         @property
-        def requests(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Call.Request]: ...
+        def requests(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tfmesos.wire.mesos_pb2.Request]: ...
         def __init__(
             self,
             *,
-            requests: collections.abc.Iterable[global___Call.Request] | None = ...,
+            requests: collections.abc.Iterable[tfmesos.wire.mesos_pb2.Request] | None = ...,
         ) -> None: ...
         def ClearField(self, field_name: typing.Literal["requests", b"requests"]) -> None: ...
 

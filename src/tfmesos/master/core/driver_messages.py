@@ -48,6 +48,7 @@ def call_of(message: OldMessage) -> _Call:
         case internal_pb2.ResourceRequestMessage():
             call.type = _Call.REQUEST
             call.request.SetInParent()
+            call.request.requests.extend(message.requests)
         case internal_pb2.StatusUpdateAcknowledgementMessage():
             call.type = _Call.ACKNOWLEDGE
             call.acknowledge.agent_id.CopyFrom(message.slave_id)
