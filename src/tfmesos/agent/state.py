@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from tfmesos.agent.containerizer import Containerizer
 from tfmesos.agent.core import AgentCore, ExecutorRecord, FrameworkRecord, Kind, TaskRecord, has_capability
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.identity import CAPABILITIES, Identity
 from tfmesos.agent.registrar import Membership
-from tfmesos.endpoints import version_info
+from tfmesos.endpoints import models, version_info
+from tfmesos.endpoints.models import Json
 from tfmesos.flags import flag_texts
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.json_codec import message_to_dict
-from tfmesos.wire.text import state_name
 
-Json = dict[str, Any]
 _MULTI_ROLE = mesos_pb2.FrameworkInfo.Capability.MULTI_ROLE
 
 
@@ -58,7 +56,7 @@ def state(view: AgentView) -> Json:
         **({"drain_config": message_to_dict(view.core.draining)} if view.core.draining is not None else {}),
         **_resource_summaries(resources, used),
         "resource_providers": [],
-        "attributes": {attribute.name: _attribute_value(attribute) for attribute in view.identity.attributes},
+        "attributes": models.attributes_json(view.identity.attributes),
         **({"master_hostname": view.membership.master.host} if view.membership.master else {}),
         **({"log_dir": view.flags.log_dir} if view.flags.log_dir else {}),
         **({"external_log_file": view.flags.external_log_file} if view.flags.external_log_file else {}),
@@ -79,35 +77,16 @@ def used_resources(core: AgentCore) -> Resources:
 
 
 def _resource_summaries(resources: Resources, used: Resources) -> Json:
-    roles = sorted({entry.key.reservations[-1].role for entry in resources if entry.key.reservations})
-    reserved = {role: resources.reserved_to(role) for role in roles}
+    parts = models.reserved(resources)
     return {
         "resources": resources.summary(),
-        "reserved_resources": {role: part.summary() for role, part in reserved.items()},
+        "reserved_resources": {role: part.summary() for role, part in parts.items()},
         "unreserved_resources": resources.unreserved().summary(),
-        "reserved_resources_full": {role: _full(part) for role, part in reserved.items()},
-        "unreserved_resources_full": _full(resources.unreserved()),
-        "reserved_resources_allocated": {
-            role: used.reserved_to(role).summary() for role in roles if used.reserved_to(role)
-        },
+        "reserved_resources_full": {role: models.resources_json(part) for role, part in parts.items()},
+        "unreserved_resources_full": models.resources_json(resources.unreserved()),
+        "reserved_resources_allocated": {role: part.summary() for role, part in models.reserved(used).items()},
         "unreserved_resources_allocated": used.unreserved().summary(),
     }
-
-
-def _full(resources: Resources) -> list[Json]:
-    return [message_to_dict(resource) for resource in resources.to_proto("endpoint")]
-
-
-def _attribute_value(attribute: mesos_pb2.Attribute) -> float | str:
-    match attribute.type:
-        case mesos_pb2.Value.SCALAR:
-            return attribute.scalar.value
-        case mesos_pb2.Value.RANGES:
-            return f"[{', '.join(f'{part.begin}-{part.end}' for part in attribute.ranges.range)}]"
-        case mesos_pb2.Value.SET:
-            return f"{{{', '.join(attribute.set.item)}}}"
-        case _:
-            return attribute.text.value
 
 
 def _framework(framework: FrameworkRecord) -> Json:
@@ -130,16 +109,17 @@ def _framework(framework: FrameworkRecord) -> Json:
 def _executor(executor: ExecutorRecord) -> Json:
     """An executor, also the one that a command task would have."""
     records = [*executor.tasks.values(), *executor.completed]
-    told = executor.info if executor.kind is not Kind.COMMAND else records[0].task
+    told = records[0].task if executor.kind is Kind.COMMAND and records else executor.info
+    resources = Resources.from_proto(told.resources)
     return {
         "id": executor.executor_id,
         "name": executor.info.name,
         "source": executor.info.source,
         "container": executor.container_id,
         "directory": executor.directory,
-        "resources": Resources.from_proto(told.resources).summary(),
-        "role": _role(told.resources),
-        **({"labels": message_to_dict(told.labels).get("labels", [])} if told.HasField("labels") else {}),
+        "resources": resources.summary(),
+        "role": models.role_of(resources),
+        **({"labels": models.labels_json(told.labels)} if told.HasField("labels") else {}),
         **({"type": mesos_pb2.ExecutorInfo.Type.Name(executor.info.type)} if executor.info.type else {}),
         "tasks": _tasks(record for record in executor.tasks.values() if record.is_delivered and not record.has_ended),
         "queued_tasks": [
@@ -152,63 +132,24 @@ def _executor(executor: ExecutorRecord) -> Json:
 
 
 def _tasks(records: Iterable[TaskRecord]) -> list[Json]:
-    return [_task(record.task) for record in records]
+    return [models.task_json(record.task, Resources.from_proto(record.task.resources)) for record in records]
 
 
 def _queued_task(record: TaskRecord) -> Json:
     """A task that its executor does not know yet, as it came (Mesos 1.11)."""
     info = record.info
+    resources = Resources.from_proto(info.resources)
     shown: Json = {
         "id": info.task_id.value,
         "name": info.name,
         "slave_id": info.agent_id.value,
-        "resources": Resources.from_proto(info.resources).summary(),
-        "role": _role(info.resources),
+        "resources": resources.summary(),
+        "role": models.role_of(resources),
     }
-    for name in ("command", "discovery"):
-        if info.HasField(name):
-            shown[name] = message_to_dict(getattr(info, name))
+    if info.HasField("command"):
+        shown["command"] = models.command_json(info.command)
+    if info.HasField("discovery"):
+        shown["discovery"] = message_to_dict(info.discovery)
     if info.HasField("executor"):
         shown["executor_id"] = info.executor.executor_id.value
-    return shown
-
-
-def _role(resources: Iterable[mesos_pb2.Resource]) -> str:
-    return next((item.allocation_info.role for item in resources if item.HasField("allocation_info")), "*")
-
-
-def _task(task: mesos_pb2.Task) -> Json:
-    shown = {
-        "id": task.task_id.value,
-        "name": task.name,
-        "framework_id": task.framework_id.value,
-        "executor_id": task.executor_id.value,
-        "slave_id": task.agent_id.value,
-        "state": state_name(task.state),
-        "resources": Resources.from_proto(task.resources).summary(),
-        "role": _role(task.resources),
-        "statuses": [_status(status) for status in task.statuses],
-    }
-    if task.limits:
-        shown["limits"] = {name: limit.value for name, limit in task.limits.items()}
-    if task.user:
-        shown["user"] = task.user
-    if task.HasField("labels"):
-        shown["labels"] = message_to_dict(task.labels).get("labels", [])
-    for name in ("discovery", "container", "health_check"):
-        if task.HasField(name):
-            shown[name] = message_to_dict(getattr(task, name))
-    return shown
-
-
-def _status(status: mesos_pb2.TaskStatus) -> Json:
-    shown: Json = {"state": state_name(status.state), "timestamp": status.timestamp}
-    if status.HasField("container_status"):
-        container = message_to_dict(status.container_status)
-        container.pop("executor_pid", None)
-        shown["container_status"] = container
-    if status.HasField("labels"):
-        shown["labels"] = message_to_dict(status.labels).get("labels", [])
-    if status.HasField("healthy"):
-        shown["healthy"] = status.healthy
     return shown

@@ -9,6 +9,7 @@ files.py       VirtualFiles: files under virtual paths;  file_pages.py  /files/*
 calls.py       DaemonCalls: the calls of the v1 operator API that both have
 """
 
+from tfmesos.endpoints import models
 from tfmesos.endpoints.calls import CallRefused, DaemonCalls
 from tfmesos.endpoints.daemon import Daemon, version_info
 from tfmesos.endpoints.file_pages import FilePages
@@ -46,6 +47,7 @@ __all__ = [
     "form_of",
     "json_page",
     "method_refused",
+    "models",
     "query_of",
     "refused_head",
     "version_info",

@@ -7,6 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from tfmesos.endpoints import Daemon, Handler, json_page, query_of
+from tfmesos.endpoints.models import Json
 from tfmesos.master.core.books import Books, Framework, Task
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.http import state_json as models
@@ -55,7 +56,7 @@ class StatePages:
         leader = {"id": master.id, "pid": master.pid, "port": master.port, "hostname": master.hostname}
         told = {"cluster": self._flags.cluster, "log_dir": self._flags.log_dir}
         told["external_log_file"] = self._flags.external_log_file
-        model: models.Json = {
+        model: Json = {
             "version": MESOS_VERSION,
             "build_date": build.date,
             "build_time": build.time_s,
@@ -82,9 +83,9 @@ class StatePages:
         }
         return json_object(model)
 
-    def _state_summary(self) -> models.Json:
+    def _state_summary(self) -> Json:
         books = self._books
-        model: models.Json = {"hostname": books.master.hostname}
+        model: Json = {"hostname": books.master.hostname}
         if self._flags.cluster is not None:
             model["cluster"] = self._flags.cluster
         states: defaultdict[str, Counter[int]] = defaultdict(Counter)
@@ -140,7 +141,7 @@ class StatePages:
     def _roles(self) -> Iterable[Any]:
         return known_roles(self._books, self._flags.roles or ())
 
-    def _recovered(self, wanted: str | None) -> list[models.Json]:
+    def _recovered(self, wanted: str | None) -> list[Json]:
         agents = self._books.recovered_agents
         return [models.agent_info_json(info) for agent_id, info in agents.items() if wanted in (None, agent_id)]
 
