@@ -362,6 +362,26 @@ async def test_an_operation_is_refused_with_a_text(agent: Agent, master: InTestM
     assert answer.status.message == "offer operations are not supported by this agent yet"
 
 
+async def test_a_drained_agent_ends_its_tasks_within_the_operators_grace(agent: Agent, master: InTestMaster) -> None:
+    master.run(command_task("stubborn", "trap '' TERM; while :; do sleep 0.05; done"), framework(PARTITION_AWARE))
+    await master.wait_for_state("stubborn", mesos_pb2.TASK_RUNNING)
+    message = internal_pb2.DrainSlaveMessage()
+    message.config.max_grace_period.nanoseconds = 100_000_000
+    message.config.mark_gone = True
+    master.acknowledges = False  # else the drain is over as soon as the task has ended
+    master.send(message)
+
+    ended = await master.wait_for_end("stubborn")
+    master.run(command_task("late"))
+    late = await master.wait_for_end("late")
+
+    assert (ended.state, ended.reason) == (mesos_pb2.TASK_GONE_BY_OPERATOR, _Status.REASON_AGENT_DRAINING)
+    assert (late.message, late.reason) == (
+        "Task was received while agent was already draining",
+        _Status.REASON_AGENT_DRAINING,
+    )
+
+
 async def test_reservations_are_told_again_at_reregistration(agent: Agent, master: InTestMaster) -> None:
     message = internal_pb2.CheckpointResourcesMessage()
     message.resources.add(name="cpus", type=mesos_pb2.Value.SCALAR, role="lab").scalar.value = 1

@@ -106,6 +106,7 @@ async def test_sigusr1_unregisters(master: InTestMaster, tmp_path: Path) -> None
         (["--attributes=x"], "--attributes: "),
         (["--advertise_port=70000"], "a port is between 0 and 65535"),
         (["--advertise_port=-1"], "Failed to convert '-1' to number"),
+        (["--executor_reregistration_timeout=16secs"], "'16secs': executors may take 15secs at most"),
         (["--max_completed_frameworks=-1"], "Failed to convert '-1' to number"),
     ],
 )
