@@ -72,6 +72,8 @@ def test_a_draining_agent_is_drained_when_its_last_task_is_acknowledged(cluster:
     cluster.framework.take()
     cluster.end_task()
     assert cluster.drain_state() == mesos_pb2.DRAINED
+    cluster.return_agent()
+    assert not cluster.agent.take(internal_pb2.DrainSlaveMessage), "there is nothing left to kill"
     assert not cluster.is_offered()
     assert cluster.world.ask(AgentReactivated(cluster.id)) == 200
     assert cluster.drain_state() is None

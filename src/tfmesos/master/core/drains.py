@@ -128,7 +128,7 @@ class Drains:
         self._ledger.log(f"{agent} is {'active again' if agent.is_active else 'deactivated'}")
 
     def _tell_drain(self, agent: Agent) -> None:
-        if agent.drain is not None and agent.is_connected:
+        if agent.drain is not None and agent.drain.state == mesos_pb2.DRAINING and agent.is_connected:
             self._ledger.send(agent, internal_pb2.DrainSlaveMessage(config=agent.drain.config))
 
 
