@@ -205,6 +205,7 @@ async def test_a_returning_agent_tells_of_its_executors(agent: Agent, master: In
 
     assert [info.executor_id.value for info in again.executor_infos] == ["ex"]
     assert [task.executor_id.value for task in again.tasks] == ["ex"]
+    assert {resource.role for held in (again.executor_infos[0], again.tasks[0]) for resource in held.resources} == {"*"}
 
 
 def call(kind: str, executor_id: str = "ex", **parts: object) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 from google.protobuf.message import Message
@@ -11,6 +12,7 @@ from tfmesos.agent.core import Kind, Phase
 from tfmesos.agent.identity import Identity
 from tfmesos.agent.runner import Runner
 from tfmesos.agent.sandboxes import WorkDir
+from tfmesos.resources import Resources, ResourcesError
 from tfmesos.wire import internal_pb2, mesos_pb2
 
 
@@ -54,6 +56,8 @@ class AgentMember:
                     for executor in framework.executors.values()
                     if executor.kind is not Kind.COMMAND and executor.phase is not Phase.TERMINATED
                 )
+        for held in (*message.tasks, *message.executor_infos):
+            _downgrade(held)
         return message
 
     def build_resources_update(self, agent_id: str) -> Message:
@@ -78,3 +82,11 @@ class AgentMember:
 
     def stopped(self, reason: str) -> None:
         self._stop(reason)
+
+
+def _downgrade(held: mesos_pb2.Task | mesos_pb2.ExecutorInfo) -> None:
+    """Masters are told of resources in the format from before refined reservations, where that can say it (recorded)."""
+    with contextlib.suppress(ResourcesError):
+        resources = Resources.from_proto(held.resources).to_proto("pre")
+        del held.resources[:]
+        held.resources.extend(resources)
