@@ -90,9 +90,13 @@ class CheckpointRecorder:
                 )
             case KeepEnding(executor=executor, grace_s=grace_s):
                 keep(ExecutorEnding(container_id=executor.container_id, at_s=self._clock(), grace_s=grace_s))
+            case Deliver(executor=executor) if executor.kind is Kind.COMMAND:
+                return  # its TASK_STARTING says so
             case Deliver(tasks=tasks):
                 for record in tasks:
                     keep(TaskSent(framework_id=record.key.framework_id, task_id=record.key.task_id))
+            case ForgetTask(record=record) if record.executor.kind is Kind.COMMAND:
+                return  # its executor will be forgotten; until then its acknowledged end is known
             case ForgetTask(record=record):
                 keep(TaskForgotten(framework_id=record.key.framework_id, task_id=record.key.task_id))
             case ForgetExecutor(executor=executor):

@@ -33,6 +33,7 @@ class CheckpointState:
     def __init__(self, max_completed_frameworks: int, facts: Iterable[Fact] = ()) -> None:
         self._max_completed_frameworks = max_completed_frameworks
         self._framework_of: dict[str, str] = {}  # by container id
+        self._tasks_of: dict[str, set[str]] = {}  # by container id
         self.sum = Recovered()
         for fact in facts:
             self.apply(fact)
@@ -45,6 +46,7 @@ class CheckpointState:
         """There was no agent before."""
         self.sum = Recovered()
         self._framework_of.clear()
+        self._tasks_of.clear()
 
     def apply(self, fact: Fact) -> None:
         """Take a fact in."""
@@ -110,6 +112,7 @@ class CheckpointState:
     def _complete(self, framework_id: str, framework: RecoveredFramework) -> None:
         for container_id in framework.executors:
             self._framework_of.pop(container_id, None)
+            self._tasks_of.pop(container_id, None)
         completed = self.sum.completed
         completed[framework_id] = framework.info
         while len(completed) > self._max_completed_frameworks:
@@ -137,8 +140,9 @@ class CheckpointState:
                 framework.executors[container_id].ending = fact
             case ExecutorForgotten():
                 del framework.executors[container_id], self._framework_of[container_id]
-                for task_id in [key for key, task in framework.tasks.items() if task.container_id == container_id]:
-                    del framework.tasks[task_id]
+                for task_id in self._tasks_of.pop(container_id, ()):
+                    if task_id in framework.tasks and framework.tasks[task_id].container_id == container_id:
+                        del framework.tasks[task_id]
             case _:
                 assert_never(fact)
 
@@ -148,6 +152,7 @@ class CheckpointState:
             return
         if isinstance(fact, TaskKept):
             _add_task(framework, fact)
+            self._tasks_of.setdefault(fact.container_id, set()).add(fact.info.task_id.value)
             return
         task = framework.tasks.get(fact.task_id)
         if task is None:
@@ -162,6 +167,7 @@ class CheckpointState:
                 task.kill = fact
             case TaskForgotten():
                 del framework.tasks[fact.task_id]
+                self._tasks_of.get(task.container_id, set()).discard(fact.task_id)
             case _:
                 assert_never(fact)
 
