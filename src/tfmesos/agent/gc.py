@@ -11,7 +11,7 @@ import heapq
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,11 +86,10 @@ class Collector:
         """Nothing runs in a sandbox from now on."""
         self._add(Sandbox(self._now(), directory, nested))
 
-    def add_old(self, directories: Iterable[str]) -> None:
-        """Sandboxes that an agent before has left; they ended when they were last written to."""
-        for directory in directories:
-            with contextlib.suppress(OSError):
-                self._add(Sandbox(os.lstat(directory).st_mtime, directory))
+    def add_old(self, directories: Mapping[str, float]) -> None:
+        """Sandboxes that an agent before has left, with the time when they changed last."""
+        for directory, changed_s in directories.items():
+            self._add(Sandbox(changed_s, directory))
 
     async def close(self) -> None:
         """Idempotent; what is being removed is removed to its end."""

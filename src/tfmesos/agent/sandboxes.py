@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,10 +96,18 @@ def _make_with_parents(parent: str, directory: str) -> None:
     os.mkdir(directory, SANDBOX_MODE)
 
 
-def old_runs(work_dir: Path) -> list[str]:
-    """The sandboxes of tasks and executors of all agents that used a work directory."""
-    pattern = "*/frameworks/*/executors/*/runs/*"
-    return [str(path) for path in (work_dir / "slaves").glob(pattern) if not path.is_symlink()]
+def old_runs(work_dir: Path) -> dict[str, float]:
+    """The sandboxes of tasks and executors of all agents that used a work directory, and when they changed last.
+
+    There may be very many.
+    """
+    found = {}
+    for path in (work_dir / "slaves").glob("*/frameworks/*/executors/*/runs/*"):
+        with contextlib.suppress(OSError):
+            status = path.lstat()
+            if stat.S_ISDIR(status.st_mode):
+                found[str(path)] = status.st_mtime
+    return found
 
 
 def remove_run(work_dir: Path, directory: str) -> None:

@@ -72,7 +72,7 @@ class Containerizer:
                 self._end_orphan(container)
         used = {container.directory for container in self._tree}
         old = await asyncio.to_thread(old_runs, Path(self._work_dir))
-        self.collector.add_old(directory for directory in old if directory not in used)
+        self.collector.add_old({directory: changed_s for directory, changed_s in old.items() if directory not in used})
         return kept
 
     async def launch(self, config: ContainerConfig) -> Container:
