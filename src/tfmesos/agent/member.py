@@ -85,7 +85,7 @@ class AgentMember:
 
 
 def _downgrade(held: mesos_pb2.Task | mesos_pb2.ExecutorInfo) -> None:
-    """Masters are told of resources in the format from before refined reservations, where that can say it (recorded)."""
+    """Masters hear of resources in the format from before refined reservations, where that can say it (recorded)."""
     with contextlib.suppress(ResourcesError):
         resources = Resources.from_proto(held.resources).to_proto("pre")
         del held.resources[:]

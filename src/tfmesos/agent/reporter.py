@@ -160,8 +160,13 @@ class Reporter:
         self._retries.update()
 
     def _note_forwarded(self, update: internal_pb2.StatusUpdate) -> None:
-        """Mesos 1.11: a re-registering agent tells of each task the last update that it has sent."""
+        """Mesos 1.11: a re-registering agent tells of each task the last update that it has sent.
+
+        How far a task that is not here has come nobody knows.
+        """
         record = self._core.find(TaskKey(update.framework_id.value, update.status.task_id.value))
-        if record is not None:
+        if record is None:
+            update.ClearField("latest_state")
+        else:
             record.task.status_update_state = update.status.state
             record.task.status_update_uuid = update.uuid
