@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,10 @@ def test_help_loads_no_server() -> None:
         (["--registry=in_memory", "--min_allocatable_resources=cpus:inf"], "expecting 'name:number'"),
         (["--registry=in_memory", "--ip=203.0.113.77", "--port=0"], "cannot listen on 203.0.113.77:0"),
         (["--work_dir=/dev/null/x"], "cannot use work_dir '/dev/null/x': Not a directory"),
+        (
+            ["--registry=in_memory", "--log_dir=/dev/null/x"],
+            "--log_dir=/dev/null/x: cannot write /dev/null/x/mesos-master.INFO: Not a directory",
+        ),
     ],
 )
 def test_wrong_usage_is_one_clear_text_and_status_1(
@@ -80,5 +85,25 @@ def test_flags_may_come_from_the_environment(tmp_path: Path) -> None:
     with subprocess.Popen(PROGRAM, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "listens on" in process.stderr.readline()
+        process.terminate()
+        assert process.wait(10) == 0
+
+
+def test_the_log_goes_to_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
+    log = tmp_path / "log" / "mesos-master.INFO"
+    words = [*PROGRAM, "--port=0", "--registry=in_memory", f"--log_dir={log.parent}"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        address = process.stderr.readline().partition("listens on ")[2].split()[0]
+        assert f"listens on {address}" in log.read_text()
+        log.rename(log.with_suffix(".1"))
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port))) as scheduler:
+            call = b'{"type":"SUBSCRIBE","subscribe":{"framework_info":{"user":"u","name":"logged"}}}'
+            head = "POST /api/v1/scheduler HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            scheduler.sendall(f"{head}Content-Length: {len(call)}\r\n\r\n".encode() + call)
+            assert b"200 OK" in scheduler.recv(100)
+        assert "logged" in process.stderr.readline()
+        assert "(logged)" in log.read_text()
         process.terminate()
         assert process.wait(10) == 0

@@ -65,7 +65,7 @@ class FilePages:
                 }
             )
             await response.prepare(request)
-            offset = 0
+            offset = size if request.method == "HEAD" else 0
             while offset < size:
                 data = await asyncio.to_thread(os.pread, file, min(_PIECE, size - offset), offset)
                 if not data:

@@ -64,8 +64,10 @@ class OperatorStreams:
     def _remove(self, watcher: _Watcher) -> None:
         if watcher.heartbeat is not None:
             watcher.heartbeat.cancel()
-        if self._watchers.pop(watcher, watcher) is None and not self._watchers:
-            self._engine.watch(None)
+        if watcher in self._watchers:
+            del self._watchers[watcher]
+            if not self._watchers:
+                self._engine.watch(None)
 
     def _beat(self, watcher: _Watcher) -> None:
         watcher.stream.send(encode_record(encode(_HEARTBEAT, watcher.media)))
