@@ -52,12 +52,14 @@ class AgentMember:
                 message.frameworks.append(framework.info)
                 message.tasks.extend(record.task for record in framework.tasks.values())
                 message.executor_infos.extend(
-                    executor.info
-                    for executor in framework.executors.values()
-                    if executor.kind is not Kind.COMMAND and executor.phase is not Phase.TERMINATED
+                    record.info
+                    for record in framework.executors.values()
+                    if record.kind is not Kind.COMMAND and record.phase is not Phase.TERMINATED
                 )
-        for held in (*message.tasks, *message.executor_infos):
-            _downgrade(held)
+        for task in message.tasks:
+            _downgrade(task)
+        for executor in message.executor_infos:
+            _downgrade(executor)
         return message
 
     def build_resources_update(self, agent_id: str) -> Message:
