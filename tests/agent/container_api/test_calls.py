@@ -117,7 +117,7 @@ async def test_standalone_containers_belong_to_nobody(client: AgentClient, tmp_p
     assert (tmp_path / "containers" / "alone" / "stdout").read_text() == f"{tmp_path}/containers/alone\n"
     assert await client.remove_container(alone.to_proto())
     assert os.listdir(tmp_path / "containers") == []
-    assert os.listdir(tmp_path / "run" / "containers") == []
+    await eventually(lambda: not os.listdir(tmp_path / "run" / "containers"))
 
 
 def _reserved() -> agent_pb2.Call.LaunchContainer:

@@ -151,6 +151,7 @@ class Containerizer:
         await self.collector.close()
         await self.fetcher.close()
         await self._supervisors.close(end_detached=end_detached)
+        await self._runtime_dir.wait_removed()
         self._runtime_dir.unlock()
 
     async def _launch(self, config: ContainerConfig) -> Container:
@@ -188,7 +189,7 @@ class Containerizer:
         if not config.checkpoint and console(config) is None:
             return await self._supervise(config, identity, None)
         try:
-            return await self._supervise(config, identity, self._runtime_dir.add(config))
+            return await self._supervise(config, identity, await self._runtime_dir.add(config))
         except OSError as error:
             self._runtime_dir.remove(config.id)
             path = self._runtime_dir.path_of(config.id)

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import fcntl
@@ -17,7 +18,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from google.protobuf.message import DecodeError, Message
@@ -39,6 +40,8 @@ class RuntimeDir:
         """`path` is absolute."""
         self._path = path
         self._lock: int | None = None
+        self._leaving: set[Path] = set()
+        self._removing: asyncio.Future[None] | None = None
 
     def lock(self) -> None:
         """Hold it until `unlock`. Raises BadAgentFlags: two agents would end each other's containers."""
@@ -66,10 +69,15 @@ class RuntimeDir:
             path = path / "containers" / item.value
         return path
 
-    def add(self, config: ContainerConfig) -> str:
+    async def add(self, config: ContainerConfig) -> str:
         """Make a container's directory; of one that outlives the agent the configuration is kept. Raises OSError."""
+        if self.path_of(config.id) in self._leaving:
+            await self.wait_removed()
+        return await asyncio.to_thread(self._add, config)
+
+    def _add(self, config: ContainerConfig) -> str:
         path = self.path_of(config.id)
-        os.makedirs(path, _MODE)
+        os.makedirs(path, _MODE, exist_ok=True)
         if config.checkpoint:
             fresh = path / "config.new"
             with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600), "w") as file:
@@ -78,14 +86,26 @@ class RuntimeDir:
         return str(path)
 
     def remove(self, container_id: ContainerId) -> None:
-        """Forget a container and all that was nested in it. Idempotent."""
-        path = self.path_of(container_id)
-        try:
-            shutil.rmtree(path)
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            _log.warning("container %s: %s cannot be removed: %s", container_id, path, error)
+        """Forget a container and all that was nested in it: soon, in a thread. Idempotent."""
+        self._leaving.add(self.path_of(container_id))
+        if self._removing is None:
+            self._remove_some()
+
+    async def wait_removed(self) -> None:
+        """Return when nothing of what was forgotten is left."""
+        while self._removing is not None:
+            await asyncio.wait([self._removing])
+
+    def _remove_some(self) -> None:
+        paths = list(self._leaving)
+        self._removing = asyncio.get_running_loop().run_in_executor(None, _remove_all, paths)
+        self._removing.add_done_callback(lambda _: self._removed(paths))
+
+    def _removed(self, paths: Sequence[Path]) -> None:
+        self._leaving.difference_update(paths)
+        self._removing = None
+        if self._leaving:
+            self._remove_some()
 
     def load(self) -> Iterator[tuple[ContainerId, ContainerConfig]]:
         """All containers that are known here, parents first."""
@@ -108,6 +128,16 @@ class RuntimeDir:
         except (OSError, ValueError, KeyError, TypeError, DecodeError) as error:
             _log.warning("container %s: %s cannot be read: %s", container_id, path, error)
             return None
+
+
+def _remove_all(paths: Sequence[Path]) -> None:
+    for path in paths:
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:  # the next agent removes it
+            _log.warning("%s cannot be removed: %s", path, error)
 
 
 def _unknown(container_id: ContainerId) -> ContainerConfig:
