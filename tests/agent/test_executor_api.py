@@ -277,6 +277,19 @@ async def test_a_second_subscription_ends_the_first(agent: Agent, master: InTest
     await second.close()
 
 
+async def test_a_stream_has_heartbeats(agent: Agent, silent: HttpConnection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfmesos.agent.executor_api.streams.HEARTBEAT_S", 0.02)
+    connection = await HttpConnection.open(agent.address)
+    stream = await connection.stream("POST", PATH, JSON, call("SUBSCRIBE", subscribe={}))
+    decoder = RecordDecoder()
+    seen: list[bytes] = []
+    async for chunk in stream:
+        seen += decoder.feed(chunk)
+        if seen.count(b'{"type":"HEARTBEAT"}') == 2:
+            break
+    await connection.close()
+
+
 async def test_before_executors_are_known_they_are_told_to_come_again(flags: AgentFlags, master: InTestMaster) -> None:
     master.answers_registrations = False
     async with running_agent(flags, master) as agent:
