@@ -14,17 +14,20 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from tests.master.world import Agent, World, flags, framework_info, task
-from tfmesos.master.core.events import Called, PeerSaid, Subscribed
+from tfmesos.master.core.events import Called, DriverCalled, PeerSaid, Subscribed
 from tfmesos.master.http import state_json
 from tfmesos.master.http.texts import TaskTexts, json_object
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.master.validation import call_error
+from tfmesos.transport import Pid
 from tfmesos.wire import decode, internal_pb2, mesos_pb2, scheduler_pb2
 from tfmesos.wire.json_codec import dumps
 from tfmesos.wire.names import message_class
 
 RECORDINGS = Path(__file__).parents[1] / "golden" / "transcripts"
 TWIST = 0.05
+BY_DRIVER = 0.1
+DRIVER = Pid("scheduler-1", "127.0.0.1", 7001)
 STRANGE: dict[int, list[Any]] = {
     FieldDescriptor.TYPE_DOUBLE: [0.0, -1.0, math.nan, math.inf, -math.inf, 1e300, 0.0004, 0.5],
     FieldDescriptor.TYPE_STRING: ["", "..", "a/b", "a\nb", "x" * 300, "*", "é", "\x00"],
@@ -36,7 +39,11 @@ STRANGE: dict[int, list[Any]] = {
 
 
 def recorded_calls() -> list[scheduler_pb2.Call]:
-    paths = sorted(RECORDINGS.glob("scheduler-protobuf/*-scheduler-to-master-*.bin"))
+    paths = [
+        path
+        for session in ("scheduler-protobuf", "mesos-execute")
+        for path in sorted(RECORDINGS.glob(f"{session}/*-scheduler-to-master-*.bin"))
+    ]
     return [decode(scheduler_pb2.Call, path.read_bytes()) for path in paths]
 
 
@@ -91,6 +98,9 @@ class Visit:
         if not call.IsInitialized():
             return
         call.framework_id.value = "M-0000"
+        if self.random.random() < BY_DRIVER:
+            self.world.do(DriverCalled(DRIVER, call, is_forced=self.random.random() < 0.5))
+            return
         if call.type == scheduler_pb2.Call.SUBSCRIBE:
             self.streams += 1
             self.world.do(Subscribed(StreamId(f"again-{self.streams}"), call.subscribe))
@@ -100,8 +110,10 @@ class Visit:
             del call.accept.offer_ids[:]
             call.accept.offer_ids.add().value = offer_id
         for operation in call.accept.operations:
-            for info in operation.launch.task_infos:
+            for info in (*operation.launch.task_infos, *operation.launch_group.task_group.tasks):
                 info.agent_id.value = self.agent.id
+            if operation.HasField("launch_group"):
+                operation.launch_group.executor.framework_id.value = "M-0000"
         if call_error(call) is None:
             self.world.do(Called(FrameworkId("M-0000"), call))
 
@@ -127,7 +139,9 @@ class Visit:
         books = self.world.core.books
         for agent in books.agents.values():
             dumps(state_json.full_agent_json(agent))
-            assert agent.total.contains((agent.used() + agent.offered()).unallocated())
+            has_shrunk = not agent.total.contains(agent.used().unallocated())
+            assert has_shrunk or agent.total.contains((agent.used() + agent.offered()).unallocated())
+            assert not (has_shrunk and agent.offers)
         texts = TaskTexts(lambda task: dumps(state_json.task_json(task)))
         for framework in books.frameworks.values():
             json_object(state_json.framework_json(framework, books, texts))
