@@ -36,6 +36,10 @@ class Daemon:
                 start_new_session=True,
             )
 
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
     def kill(self, number: int = signal.SIGKILL) -> int:
         """Send it a signal and wait for its end; its exit status."""
         assert self.process is not None
@@ -85,7 +89,7 @@ class Cluster:
             [
                 f"--master={self.address}", "--ip=127.0.0.1", f"--port={agent_port}", f"--work_dir={directory}/agent",
                 f"--runtime_dir={directory}/run", "--resources=cpus:3;mem:4096;disk:1024;ports:[]",
-                "--registration_backoff_factor=20ms",
+                "--registration_backoff_factor=20ms", "--executor_reregistration_timeout=10secs",
             ],
             directory / "agent.log",
             mark,

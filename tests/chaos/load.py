@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -34,7 +36,13 @@ class Fate(Enum):
     BE_KILLED = auto()
     BE_KILLED_DEAF = auto()
     """It ignores SIGTERM."""
+    FINISH_IN_EXECUTOR = auto()
+    BE_KILLED_IN_EXECUTOR = auto()
+    """All of these share one custom executor."""
 
+
+_IN_EXECUTOR = (Fate.FINISH_IN_EXECUTOR, Fate.BE_KILLED_IN_EXECUTOR)
+_TO_BE_KILLED = (Fate.BE_KILLED, Fate.BE_KILLED_DEAF, Fate.BE_KILLED_IN_EXECUTOR)
 
 _SCRIPTS = {
     Fate.FINISH: "echo start >> {file}; sleep {seconds}; echo end >> {file}",
@@ -47,6 +55,8 @@ _EXPECTED = {
     Fate.FAIL: (mesos_pb2.TASK_FAILED, "Command exited with status 3"),
     Fate.BE_KILLED: (mesos_pb2.TASK_KILLED, "Command terminated with signal Terminated"),
     Fate.BE_KILLED_DEAF: (mesos_pb2.TASK_KILLED, "Command terminated with signal Killed"),
+    Fate.FINISH_IN_EXECUTOR: (mesos_pb2.TASK_FINISHED, "done"),
+    Fate.BE_KILLED_IN_EXECUTOR: (mesos_pb2.TASK_KILLED, "killed"),
 }
 
 
@@ -141,6 +151,10 @@ class Load:
                 self._nothing_alive.clear()
                 await self._nothing_alive.wait()
 
+    async def leave(self) -> None:
+        """The framework is completed: what still runs of it has to end."""
+        await self._client.teardown()
+
     @property
     def alive(self) -> list[str]:
         return list(self._alive)
@@ -177,12 +191,31 @@ class Load:
         task.task_id.value = task_id
         task.agent_id.CopyFrom(offer.agent_id)
         task.resources.extend(part.to_proto("post", offer.allocation_info.role))
-        task.command.value = _SCRIPTS[fate].format(file=file, seconds=round(self._random.uniform(0, 1.0), 3))
-        name, _, value = self._mark.partition("=")
-        for variable, text in ((name, value), ("PATH", "/usr/bin:/bin")):
-            task.command.environment.variables.add(name=variable, value=text)
+        seconds = round(self._random.uniform(0, 1.0), 3)
         task.kill_policy.grace_period.nanoseconds = int(_KILL_GRACE_S * 1e9)
+        if fate in _IN_EXECUTOR:
+            task.executor.CopyFrom(self._executor())
+            task.data = f"{file} {seconds if fate is Fate.FINISH_IN_EXECUTOR else 1000}".encode()
+        else:
+            task.command.CopyFrom(self._marked(mesos_pb2.CommandInfo()))
+            task.command.value = _SCRIPTS[fate].format(file=file, seconds=seconds)
         return task
+
+    def _executor(self) -> mesos_pb2.ExecutorInfo:
+        executor = mesos_pb2.ExecutorInfo(type=mesos_pb2.ExecutorInfo.CUSTOM)
+        executor.executor_id.value = "worker"
+        executor.framework_id.value = self._client.framework_id or ""
+        command = self._marked(executor.command)
+        command.shell, command.value = False, sys.executable
+        command.arguments.extend([sys.executable, str(Path(__file__).with_name("load_executor.py"))])
+        return executor
+
+    def _marked(self, command: mesos_pb2.CommandInfo) -> mesos_pb2.CommandInfo:
+        name, _, value = self._mark.partition("=")
+        search = os.environ.get("PYTHONPATH", "")
+        for variable, text in ((name, value), ("PATH", "/usr/bin:/bin"), ("PYTHONPATH", search)):
+            command.environment.variables.add(name=variable, value=text)
+        return command
 
     async def _hear(self, status: mesos_pb2.TaskStatus) -> None:
         task_id = status.task_id.value
@@ -207,7 +240,7 @@ class Load:
             self._nothing_alive.set()
 
     def _is_to_be_killed(self, task_id: str) -> bool:
-        return self.sent[task_id].fate in (Fate.BE_KILLED, Fate.BE_KILLED_DEAF)
+        return self.sent[task_id].fate in _TO_BE_KILLED
 
     async def _ask_again(self) -> None:
         """A launch or a kill may be lost with the agent or the master that it was sent to."""

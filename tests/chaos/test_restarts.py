@@ -64,11 +64,28 @@ async def test_the_agent_is_killed_again_and_again(cluster: Cluster, load: Load,
 
 
 async def test_the_master_is_killed_again_and_again(cluster: Cluster, load: Load, random: Random) -> None:
-    for _ in range(ROUNDS):
-        await asyncio.sleep(random.uniform(0.0, 1.0))
+    for number in range(ROUNDS // 2):
+        await asyncio.sleep(random.uniform(0.0, 0.6))
         cluster.master.kill()
         cluster.master.start()
-        await asyncio.to_thread(cluster.master.expect, " listens on ")
+        if number % 4:  # else it is killed again before it knows its agent
+            await asyncio.to_thread(cluster.master.expect, " registered again agent ")
+
+    await everything_ends_well(cluster, load)
+
+
+async def test_both_are_killed_again_and_again(cluster: Cluster, load: Load, random: Random) -> None:
+    for number in range(ROUNDS // 2):
+        await asyncio.sleep(random.uniform(0.0, 0.6))
+        for daemon in random.sample([cluster.master, cluster.agent], random.choice([1, 2])):
+            daemon.kill()
+            await asyncio.sleep(random.choice([0.0, 0.3]))
+        for daemon in (cluster.master, cluster.agent):
+            if not daemon.is_running:
+                daemon.start()
+        if number % 4:
+            await asyncio.to_thread(cluster.agent.expect, " registered with ")
+    await asyncio.to_thread(cluster.agent.expect, " registered with ")
 
     await everything_ends_well(cluster, load)
 
@@ -80,6 +97,7 @@ async def everything_ends_well(cluster: Cluster, load: Load) -> None:
     except TimeoutError:
         pytest.fail(f"without an end: {[(task_id, load.sent[task_id]) for task_id in load.alive]}")
     assert load.faults() == []
+    await load.leave()
     assert cluster.agent.kill(signal.SIGTERM) == 0
     assert cluster.wait_no_process(15.0) == []
     print(f"{len(load.sent)} tasks: {load.summary()}")
