@@ -45,8 +45,8 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(*, stock_master: bool = False, resources: str = RESOURCES) -> Iterator[Daemons]:
-    """A master, ours or a stock one, with our agent registered; both are ended afterwards."""
+def running(*, stock_master: bool = False, with_agent: bool = True, resources: str = RESOURCES) -> Iterator[Daemons]:
+    """A master, ours or a stock one, with our agent (if it is wanted) registered; both are ended afterwards."""
     directory = tempfile.mkdtemp(prefix="tfmesos-bench-")
     master, agent = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     processes: list[subprocess.Popen[bytes]] = []
@@ -55,8 +55,9 @@ def running(*, stock_master: bool = False, resources: str = RESOURCES) -> Iterat
         wait_for(f"http://{master}/health", processes[-1])
         command = [program("mesos-agent"), f"--master={master}", "--ip=127.0.0.1", f"--port={agent.split(':')[1]}"]
         command += [f"--work_dir={directory}/agent", f"--resources={resources}"]
-        processes.append(_start(command, directory, "agent"))
-        wait_for(f"http://{master}/slaves", processes[-1], contains=b'"active":true')
+        if with_agent:
+            processes.append(_start(command, directory, "agent"))
+            wait_for(f"http://{master}/slaves", processes[-1], contains=b'"active":true')
         yield Daemons(master=master, agent=agent, processes=tuple(processes))
     finally:
         for process in reversed(processes):

@@ -73,10 +73,10 @@ async def use_update(
         count.others.append(f"{status.task_id.value}: {mesos_pb2.TaskState.Name(status.state)} {status.message}")
 
 
-async def tasks_per_s(master: str, number: int) -> float:
+async def tasks_per_s(master: str, number: int, *, checkpoint: bool = False) -> float:
     """Run the tasks; raises SystemExit when one did not finish well."""
     count = Count(waiting=number, wanted=number)
-    framework = mesos_pb2.FrameworkInfo(user="root", name="throughput")
+    framework = mesos_pb2.FrameworkInfo(user="root", name="throughput", checkpoint=checkpoint)
     framework.roles.append("*")
     framework.capabilities.add(type=mesos_pb2.FrameworkInfo.Capability.MULTI_ROLE)
     async with SchedulerClient(build_detector(master), framework) as client, asyncio.TaskGroup() as calls:
