@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import random
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -23,6 +24,7 @@ from tfmesos.supervision import (
 )
 from tfmesos.supervision._place import Origin, encode, read
 from tfmesos.supervision._record import LifeRecord
+from tfmesos.supervision._tree import children_of
 
 if TYPE_CHECKING:
     from tests.supervision.conftest import Tree, Voice
@@ -256,6 +258,18 @@ class TestOwnership:
         assert sorted(type(result).__name__ for result in results) == ["OwnedElsewhere"] * 3 + ["Supervised"]
         await supervisors.close(end_detached=True)
 
+    async def test_an_owner_that_is_just_dying_is_waited_for(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors
+    ) -> None:
+        spec = build_detached("exec sleep 1000")
+        await owner.run(spec)
+        adopting = asyncio.create_task(adopt(supervisors, spec))
+        await asyncio.sleep(0)
+        await owner.die()
+        child = await adopting
+        child.kill(1.0)
+        assert (await child.wait()).killed
+
     async def test_closing_lets_go_of_what_has_started(
         self, build_detached: BuildSpec, supervisors: Supervisors, voice: "Voice", tree: "Tree"
     ) -> None:
@@ -343,6 +357,33 @@ class TestLosses:
         async with asyncio.timeout(5):
             assert (await child.wait()).wait_status is None
         assert tree.wait_gone(0.5) == []
+
+    async def test_of_the_fork_server_while_many_start(
+        self, build_detached: BuildSpec, supervisors: Supervisors, tree: "Tree"
+    ) -> None:
+        # given many launches on their way
+        spec = build_detached("exit 3")
+
+        async def run(number: int) -> Termination:
+            place = f"{spec.record_dir}/{number}"
+            os.mkdir(place)
+            child = await supervisors.launch(replace(spec, record_dir=place))
+            await child.release()
+            termination = await child.wait()
+            assert await supervisors.adopt(place) == termination
+            return termination
+
+        runs = [asyncio.create_task(run(number)) for number in range(20)]
+        await asyncio.sleep(random.uniform(0, 0.05))
+        tree.add_below(os.getpid())
+        # when the fork server is lost
+        for pid in set(children_of(os.getpid())) - tree.others:
+            os.kill(pid, signal.SIGKILL)
+        # then each program has run, or says why not, and its record says the same
+        async with asyncio.timeout(20):
+            ends = await asyncio.gather(*runs)
+        assert all(end.wait_status == 3 << 8 or end.message for end in ends)
+        assert tree.wait_gone(5.0) == []
 
     async def test_a_supervisor_that_is_stopped_is_told(
         self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, monkeypatch: pytest.MonkeyPatch

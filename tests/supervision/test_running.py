@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tfmesos.supervision import ProcessSpec, Supervisors, Termination, raise_descriptor_limit
+import pytest
+
+from tfmesos.supervision import ProcessSpec, SupervisionError, Supervisors, Termination, raise_descriptor_limit
 
 if TYPE_CHECKING:
     from tests.supervision.conftest import Voice
@@ -26,6 +28,9 @@ async def test_a_signal_goes_to_the_main_process_alone(
     child.signal(signal.SIGUSR1)  # nobody is there yet
     await child.release()
     assert await voice.lines(2) == ["ready", "ready"]
+    for number in (0, -1, 4711):
+        with pytest.raises(SupervisionError, match=f"{number} is no number of a signal"):
+            child.signal(number)
     # when it is signalled
     child.signal(signal.SIGUSR1)
     # then only the program answers

@@ -58,8 +58,7 @@ class Attachment:
         self.has_input = b"i" in wishes
         self._send(Kind.ATTACHED, b"")
         self.listen(True)
-        for kind, body in said:
-            self._on_said(self, kind, body)
+        self._hear(said)
 
     def listen(self, is_wanted: bool) -> None:
         """Whether to hear what it has for the program."""
@@ -126,7 +125,14 @@ class Attachment:
             return
         except (OSError, ValueError):
             data, said = b"", []
-        for kind, body in said:
-            self._on_said(self, kind, body)
+        self._hear(said)
         if not data:
+            self.close()
+
+    def _hear(self, said: list[tuple[Kind, bytes]]) -> None:
+        """Who speaks nonsense is shown out."""
+        try:
+            for kind, body in said:
+                self._on_said(self, kind, body)
+        except ValueError:
             self.close()

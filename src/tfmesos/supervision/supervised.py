@@ -1,6 +1,7 @@
 """One program under its supervisor, as its owner sees it."""
 
 import asyncio
+import signal
 from collections.abc import Callable
 
 from tfmesos.supervision._channel import Channel
@@ -78,7 +79,12 @@ class Supervised:
         self._send(Kind.KILL, repr(float(grace_s)).encode())
 
     def signal(self, number: int) -> None:
-        """To the main process alone; nothing before `release` and after its end."""
+        """To the main process alone; nothing before `release` and after its end.
+
+        Raises SupervisionError if there is no such signal.
+        """
+        if number not in signal.valid_signals():
+            raise SupervisionError(f"{number} is no number of a signal")
         self._send(Kind.SIGNAL, str(int(number)).encode())
 
     async def console(self, *, output: bool = True, input: bool = False) -> ConsoleStream:
