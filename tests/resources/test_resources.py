@@ -68,6 +68,11 @@ def test_nothing_is_a_neutral_part_of_everything(a: Resources) -> None:
     assert all(amount for _, amount in a)
 
 
+@given(st.lists(bags, max_size=4))
+def test_a_total_is_the_sum_of_all(many: list[Resources]) -> None:
+    assert Resources.total(many) == sum(many, Resources())
+
+
 @given(bags)
 def test_filters_split_a_bag(a: Resources) -> None:
     reserved = Resources(entry for entry in a if entry.key.reservations)

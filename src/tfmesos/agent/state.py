@@ -70,10 +70,7 @@ def used_resources(core: AgentCore) -> Resources:
     """What the executors and tasks that have not ended hold."""
     held = [record.task.resources for record in core.tasks() if not record.has_ended]
     held += [executor.info.resources for executor in core.executors() if executor.has_container]
-    total = Resources()
-    for resources in held:
-        total = total + Resources.from_proto(resources).unallocated()
-    return total
+    return Resources.total(Resources.from_proto(resources).unallocated() for resources in held)
 
 
 def _resource_summaries(resources: Resources, used: Resources) -> Json:

@@ -50,6 +50,16 @@ class Resources:
         """Of messages in pre- or post-refinement format; raises ResourcesError (`Resource '…' is invalid: …`)."""
         return Resources(map(entry_of, messages))
 
+    @staticmethod
+    def total(bags: Iterable["Resources"]) -> "Resources":
+        """The sum of many, in one pass."""
+        amounts: dict[Key, Amount] = {}
+        for bag in bags:
+            for key, amount in bag._amounts.items():
+                ours = amounts.get(key)
+                amounts[key] = amount if ours is None else added(ours, amount)
+        return _of(amounts)
+
     def to_proto(
         self, format: Literal["post", "pre", "endpoint"] = "post", role: str | None = None
     ) -> list[mesos_pb2.Resource]:

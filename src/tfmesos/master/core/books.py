@@ -3,6 +3,7 @@
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from tfmesos.master.core.lifecycle import AGENT_STEPS, FRAMEWORK_STEPS, AgentState, FrameworkState, Life
 from tfmesos.master.core.registry import RegistryState
@@ -76,6 +77,8 @@ class Framework:
         self.stream_id: StreamId | None = None
         self.pid = NO_PID
         """The scheduler driver's, if it is one that subscribed over libprocess."""
+        self.is_aborted = False
+        """Whether its driver was aborted: it is there, but wants no offers until it subscribes again."""
         self.suppressed: frozenset[str] = frozenset()
         self.offer_constraints = scheduler_pb2.OfferConstraints()
         self.tasks: dict[TaskId, Task] = {}
@@ -95,8 +98,13 @@ class Framework:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it has a stream."""
+        """Whether it has a stream or a driver."""
         return self.life.state is FrameworkState.CONNECTED
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is offered something."""
+        return self.is_connected and not self.is_aborted
 
     def has(self, capability: int) -> bool:
         """Whether it announced this FrameworkInfo.Capability."""
@@ -151,17 +159,17 @@ class Agent:
     def used(self) -> Resources:
         """What tasks and executors use."""
         parts = [self.used_by(framework_id) for framework_id in {*self.tasks, *self.executors}]
-        return sum(parts, Resources())
+        return Resources.total(parts)
 
     def used_by(self, framework_id: FrameworkId) -> Resources:
         """What one framework's tasks and executors use."""
         tasks = (task.resources for task in self.tasks.get(framework_id, {}).values() if task.holds)
         executors = (executor.resources for executor in self.executors.get(framework_id, {}).values())
-        return sum((*tasks, *executors), Resources())
+        return Resources.total(chain(tasks, executors))
 
     def offered(self) -> Resources:
         """What is in offers."""
-        return sum((offer.resources for offer in self.offers.values()), Resources())
+        return Resources.total(offer.resources for offer in self.offers.values())
 
     def __str__(self) -> str:
         return f"agent {self.id} at {self.pid} ({self.info.hostname})"

@@ -36,7 +36,7 @@ def describe_agent(target: _Agent, agent: Agent) -> None:
 def describe_framework(target: _Framework, framework: Framework) -> None:
     """Fill what FRAMEWORK_ADDED and FRAMEWORK_UPDATED say: every time, be it 0, and nothing of offers (recorded)."""
     target.framework_info.CopyFrom(framework.info)
-    target.active = target.connected = framework.is_connected
+    target.active, target.connected = framework.is_active, framework.is_connected
     target.recovered = framework.life.state is FrameworkState.RECOVERED
     target.registered_time.nanoseconds = nanoseconds(framework.registered_s)
     target.reregistered_time.nanoseconds = nanoseconds(framework.reregistered_s)
@@ -59,12 +59,12 @@ def used_by(framework: Framework, books: Books) -> Resources:
     """What a framework's tasks and executors use on all agents."""
     agents = {task.agent_id for task in framework.tasks.values() if task.holds}
     agents |= {agent.id for agent, _ in books.executors_of(framework.id)}
-    return sum((books.agents[agent_id].used_by(framework.id) for agent_id in agents), Resources())
+    return Resources.total(books.agents[agent_id].used_by(framework.id) for agent_id in agents)
 
 
 def offered_to(framework: Framework) -> Resources:
     """What a framework's offers hold."""
-    return sum((offer.resources for offer in framework.offers.values()), Resources())
+    return Resources.total(offer.resources for offer in framework.offers.values())
 
 
 def nanoseconds(seconds: float) -> int:

@@ -97,13 +97,14 @@ def add_master_metrics(metrics: Metrics, books: Books, flags: MasterFlags, uptim
 def _members(books: Books) -> dict[str, float]:
     frameworks, agents = len(books.frameworks), len(books.agents)
     connected_frameworks = sum(framework.is_connected for framework in books.frameworks.values())
+    active_frameworks = sum(framework.is_active for framework in books.frameworks.values())
     connected_agents = sum(agent.is_connected for agent in books.agents.values())
     active_agents = sum(agent.is_active for agent in books.agents.values())
     return {
-        "master/frameworks_active": float(connected_frameworks),
+        "master/frameworks_active": float(active_frameworks),
         "master/frameworks_connected": float(connected_frameworks),
         "master/frameworks_disconnected": float(frameworks - connected_frameworks),
-        "master/frameworks_inactive": float(frameworks - connected_frameworks),
+        "master/frameworks_inactive": float(frameworks - active_frameworks),
         "master/slaves_active": float(active_agents),
         "master/slaves_connected": float(connected_agents),
         "master/slaves_disconnected": float(agents - connected_agents),
@@ -124,8 +125,8 @@ def _tasks(books: Books) -> dict[str, float]:
 
 def _resources(books: Books) -> dict[str, float]:
     numbers: dict[str, float] = {}
-    total = sum((agent.total for agent in books.agents.values()), Resources())
-    used = sum((agent.used() for agent in books.agents.values()), Resources())
+    total = Resources.total(agent.total for agent in books.agents.values())
+    used = Resources.total(agent.used() for agent in books.agents.values())
     plain = total.nonrevocable(), used.nonrevocable()
     for name in _RESOURCES:
         numbers |= shares(f"master/{name}", plain[0].scalar(name), plain[1].scalar(name))

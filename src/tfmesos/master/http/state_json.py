@@ -8,6 +8,7 @@ from tfmesos.master.core.books import Agent, Books, Executor, Framework, Offer, 
 from tfmesos.master.core.descriptions import offered_to, used_by
 from tfmesos.master.core.lifecycle import FrameworkState
 from tfmesos.master.http.texts import TaskTexts
+from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.json_codec import message_to_dict
 
@@ -60,18 +61,23 @@ def full_agent_json(agent: Agent) -> Json:
 
 def framework_summary_json(framework: Framework, books: Books) -> Json:
     """What every list says of a framework."""
+    return _summary(framework, used_by(framework, books), offered_to(framework))
+
+
+def _summary(framework: Framework, used: Resources, offered: Resources) -> Json:
     info = framework.info
     return {
         "id": framework.id,
         "name": info.name,
-        "used_resources": used_by(framework, books).summary(),
-        "offered_resources": offered_to(framework).summary(),
+        **({"pid": str(framework.pid)} if framework.pid else {}),
+        "used_resources": used.summary(),
+        "offered_resources": offered.summary(),
         "capabilities": models.names_json(
             mesos_pb2.FrameworkInfo.Capability.Type, [one.type for one in info.capabilities]
         ),
         "hostname": info.hostname,
         "webui_url": info.webui_url,
-        "active": framework.is_connected,
+        "active": framework.is_active,
         "connected": framework.is_connected,
         "recovered": framework.life.state is FrameworkState.RECOVERED,
     }
@@ -80,7 +86,8 @@ def framework_summary_json(framework: Framework, books: Books) -> Json:
 def framework_json(framework: Framework, books: Books, texts: TaskTexts) -> Json:
     """An entry of `frameworks` and `completed_frameworks`, for `json_object`: tasks are written already."""
     info = framework.info
-    model = framework_summary_json(framework, books)
+    used, offered = used_by(framework, books), offered_to(framework)
+    model = _summary(framework, used, offered)
     model |= {
         "user": info.user,
         "failover_timeout": info.failover_timeout,
@@ -90,7 +97,7 @@ def framework_json(framework: Framework, books: Books, texts: TaskTexts) -> Json
     }
     if info.HasField("principal"):
         model["principal"] = info.principal
-    model["resources"] = (used_by(framework, books) + offered_to(framework)).summary()
+    model["resources"] = (used + offered).summary()
     if framework.reregistered_s != framework.registered_s:
         model["reregistered_time"] = framework.reregistered_s
     model |= {"roles": list(info.roles)} if framework.has(_Capability.MULTI_ROLE) else {"role": info.role}
