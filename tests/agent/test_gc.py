@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,16 @@ def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
 
     assert not tree.exists()
     assert (outside / "kept").exists()
+
+
+def test_two_may_remove_the_same_tree_at_once(tmp_path: Path) -> None:
+    for number in range(500):
+        (tmp_path / "tree" / str(number % 20) / str(number)).mkdir(parents=True)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(remove_tree, [str(tmp_path / "tree")] * 4))
+
+    assert os.listdir(tmp_path) == []
 
 
 def test_no_tree_is_too_deep(tmp_path: Path) -> None:

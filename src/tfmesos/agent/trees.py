@@ -64,6 +64,8 @@ class _Removal:
                 while len(self._levels) > 1 and (found := self._remove_entries()) is None:
                     self._up()
                 self._next = found if len(self._levels) > 1 else None
+        except FileNotFoundError:
+            return  # somebody else has removed the directory that this stood in, and goes on
         finally:
             os.close(self._here)
         if self._error is not None:
@@ -124,7 +126,8 @@ class _Removal:
 
     def _leave(self, name: str, error: OSError) -> None:
         self._levels[-1].left.add(name)
-        self._error = self._error or error
+        if not isinstance(error, FileNotFoundError):  # somebody else removed it
+            self._error = self._error or error
 
 
 def _identity(directory: int) -> tuple[int, int]:

@@ -17,7 +17,6 @@ import fcntl
 import json
 import logging
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from google.protobuf.message import DecodeError, Message
 from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.errors import BadAgentFlags
+from tfmesos.agent.trees import remove_tree
 from tfmesos.wire import mesos_pb2
 
 FORMAT = 1
@@ -133,9 +133,7 @@ class RuntimeDir:
 def _remove_all(paths: Sequence[Path]) -> None:
     for path in paths:
         try:
-            shutil.rmtree(path)
-        except FileNotFoundError:
-            pass
+            remove_tree(str(path))
         except OSError as error:  # the next agent removes it
             _log.warning("%s cannot be removed: %s", path, error)
 
