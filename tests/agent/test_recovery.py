@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.agent.conftest import running_agent
 from tests.agent.in_test_master import AGENT_ID, FixedDetector, InTestMaster
 from tfmesos.agent import Agent, AgentFlags
 from tfmesos.agent.errors import AgentChanged, CheckpointUnusable
+from tfmesos.transport import HttpConnection
 from tfmesos.wire import internal_pb2
 
 
@@ -75,6 +77,10 @@ async def test_damaged_checkpoints_stop_it_unless_they_may_be_left_out(flags: Ag
     with pytest.raises(CheckpointUnusable, match=f"{path}: damaged at byte {len(contents)}, .*--no-strict"):
         await Agent(flags, detector=FixedDetector(master.leader)).start()
 
-    async with running_agent(dataclasses.replace(flags, strict=False), master):
+    async with running_agent(dataclasses.replace(flags, strict=False), master) as agent:
         again = await master.wait_for(internal_pb2.ReregisterSlaveMessage)
+        http = await HttpConnection.open(agent.address)
+        metrics = json.loads((await http.request("GET", "/metrics/snapshot")).body)
+        await http.close()
     assert again.slave.id.value == AGENT_ID
+    assert metrics["slave/recovery_errors"] == 1

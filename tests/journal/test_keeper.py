@@ -117,4 +117,5 @@ def test_a_record_of_another_meaning_is_refused_by_name(path: Path) -> None:
         Keeper.open(path, kind="things", version=1, codec=CODEC)
     lenient = Keeper.open(path, kind="things", version=1, codec=CODEC, strict=False)
     assert lenient.take_facts() == []
+    assert lenient.skipped == 1
     lenient.close()

@@ -167,6 +167,7 @@ class Agent:
             recorder=CheckpointRecorder(store),
             send=outbox.send,
         )
+        runner.core.counts["recovery_errors"] += store.faults
         member = AgentMember(identity, work_dir, runner, self._stop, store, before, boot_id)
         membership = Membership(
             node, self._detector, member, flags.registration_backoff_factor, random.Random(), agent_id

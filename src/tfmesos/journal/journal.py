@@ -23,6 +23,8 @@ class Journal:
         self.path = path
         self.warning: str | None = None
         """A line for the log if something was cut off or skipped when the file was opened."""
+        self.skipped = 0
+        """Damaged places among the records that were skipped then."""
         self.size = 0
         """Bytes in the file."""
         self._header = _header(kind, version)
@@ -125,6 +127,7 @@ class Journal:
         if frames.end < len(data):
             warnings.append(f"{len(data) - frames.end} bytes of a torn record at byte {frames.end} were cut off")
         self.warning = f"{self.path}: {'; '.join(warnings)}" if warnings else None
+        self.skipped = len(frames.damaged)
         self._records = frames.records
         self.size = frames.end
         self._has_partial_frame = frames.end < len(data)

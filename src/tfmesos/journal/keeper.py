@@ -32,6 +32,8 @@ class Keeper(Generic[T]):
         self._journal = journal
         self._codec = codec
         self._snapshot: Callable[[], Iterable[T]] | None = None
+        self.skipped = journal.skipped
+        """Damaged places and records without a meaning that were left out."""
         self._held: list[bytes] = []
         self._compact_at = max(_COMPACT_FROM, journal.size)
         self._facts = self._decoded(journal.take_records(), strict)
@@ -135,4 +137,5 @@ class Keeper(Generic[T]):
                     self._journal.close()
                     raise JournalUnreadable(self.path, fault) from error
                 _log.warning("%s: skipped %s", self.path, fault)
+                self.skipped += 1
         return facts

@@ -21,6 +21,8 @@ class CheckpointStore:
     def __init__(self, keeper: Keeper[Fact], max_completed_frameworks: int) -> None:
         """For `open`."""
         self.path = keeper.path
+        self.faults = keeper.skipped
+        """How much of what was kept could not be read (0 unless that was allowed)."""
         self._keeper = keeper
         self._state = CheckpointState(max_completed_frameworks, keeper.take_facts())
         keeper.begin(self._state.facts)
