@@ -19,7 +19,7 @@ from tfmesos.wire import internal_pb2, mesos_pb2
 
 
 @asynccontextmanager
-async def program(*words: str, stderr: IO[bytes] | None = None) -> AsyncIterator[asyncio.subprocess.Process]:
+async def program(*words: str, stderr: IO[bytes] | int | None = None) -> AsyncIterator[asyncio.subprocess.Process]:
     """The program with these words; killed at the end if it still runs."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tfmesos.cli.mesos_agent", *words, stderr=stderr
@@ -140,3 +140,25 @@ def test_help_and_version_need_nothing_else(capsys: pytest.CaptureFixture[str]) 
     assert "--work_dir=" in capsys.readouterr().out
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == "mesos 1.11.0\n"
+
+
+async def test_cleanup_needs_no_master_and_ends_by_itself(tmp_path: Path) -> None:
+    words = ("--master=127.0.0.1:1", f"--work_dir={tmp_path}", "--recover=cleanup", "--quiet")
+    async with program(*words, stderr=asyncio.subprocess.PIPE) as process:
+        _, errors = await process.communicate()
+
+    assert (process.returncode, errors) == (0, b"")
+
+
+async def test_checkpoints_of_another_version_are_refused_in_one_line(master: InTestMaster, tmp_path: Path) -> None:
+    (tmp_path / "meta").mkdir()
+    journal = tmp_path / "meta" / "agent.journal"
+    journal.write_text("tfmesos-journal agent 99\n")
+    async with program(*words_for(master, tmp_path, "--quiet"), stderr=asyncio.subprocess.PIPE) as process:
+        _, errors = await process.communicate()
+
+    assert process.returncode == 1
+    assert errors.decode() == (
+        f"cannot recover from {journal}: found agent format 99, expected agent format 1: move the file away to start "
+        "without its contents\n"
+    )
