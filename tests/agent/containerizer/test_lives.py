@@ -194,3 +194,34 @@ async def test_statistics_are_of_all_its_processes(containerizer: Containerizer,
 
     assert (found.cpus_soft_limit, found.mem_soft_limit_bytes) == (0.5, 32 * 1024 * 1024)
     assert found.threads >= 3
+
+
+async def test_ends_that_nobody_removes_are_not_remembered_for_ever(
+    containerizer: Containerizer, configure: Configure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfmesos.agent.containerizer.containerizer._MAX_REMEMBERED", 3)
+    parent = await _run(containerizer, configure, "sleep 60")
+    for number in range(5):
+        await (await _run(containerizer, configure, "true", name=f"n{number}", parent=parent.id)).wait()
+
+    assert {child.id.value for child in containerizer.children(parent.id)} == {"n2", "n3", "n4"}
+
+
+@pytest.mark.parametrize("is_asked_for", [True, False])
+async def test_sandboxes_of_nested_containers_go_first_if_that_is_asked_for(
+    flags: AgentFlags, configure: Configure, containerizer: Containerizer, is_asked_for: bool
+) -> None:
+    await containerizer.close()
+    collecting = Containerizer(
+        dataclasses.replace(flags, gc_delay=0.0, gc_non_executor_container_sandboxes=is_asked_for), Supervisors()
+    )
+    await collecting.start()
+    parent = await _run(collecting, configure, "sleep 60")
+    nested = await _run(collecting, configure, "true", name="n", parent=parent.id)
+    await nested.wait()
+
+    if is_asked_for:
+        await eventually(lambda: not os.listdir(f"{parent.directory}/containers"))
+    assert len(collecting.collector.schedule) == 0
+    assert "stdout" in os.listdir(parent.directory)
+    await collecting.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from tfmesos.agent.users import Identity, identity_of
 from tfmesos.supervision import Supervised, SupervisionError, Supervisors, Termination
 
 _OF_FRAMEWORKS = (ContainerKind.COMMAND_TASK, ContainerKind.EXECUTOR)
+_MAX_REMEMBERED = 2000
 _log = logging.getLogger(__name__)
 
 
@@ -41,6 +43,7 @@ class Containerizer:
         """For its metrics."""
         self._runtime_dir = RuntimeDir(Path(flags.runtime_dir or f"{flags.work_dir}/run").absolute())
         self._orphans: set[asyncio.Task[None]] = set()
+        self._remembered: deque[ContainerId] = deque()
         self._work_dir = os.path.realpath(flags.work_dir)
         schedule = Schedule(flags.gc_delay, flags.gc_disk_headroom)
         self.collector = Collector(schedule, self._work_dir, flags.disk_watch_interval)
@@ -241,11 +244,21 @@ class Containerizer:
     def _add(self, config: ContainerConfig, process: Supervised | Termination) -> Container:
         container = Container(config, process, end_children=self._tree.end_children)
         self._tree.add(container)
-        if self._flags.gc_non_executor_container_sandboxes and config.kind not in _OF_FRAMEWORKS:
-            container.when_ended(lambda: self._collect_nested(config))
+        if config.kind not in _OF_FRAMEWORKS:
+            container.when_ended(lambda: self._remember(config))
         return container
 
-    def _collect_nested(self, config: ContainerConfig) -> None:
+    def _remember(self, config: ContainerConfig) -> None:
+        """One that only calls ask for has ended: whoever asks is told, but not for ever by an agent that runs long."""
+        if self._flags.gc_non_executor_container_sandboxes:
+            self._collect(config)
+        self._remembered.append(config.id)
+        while len(self._remembered) > _MAX_REMEMBERED:
+            oldest = self._tree.find(self._remembered.popleft())
+            if oldest is not None and oldest.termination is not None:
+                self.forget(oldest.id)
+
+    def _collect(self, config: ContainerConfig) -> None:
         parent = self._tree.find(config.id.parent) if config.id.parent is not None else None
         if parent is not None:
             self.collector.add(parent.directory, config.id.value)
