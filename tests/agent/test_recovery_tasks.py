@@ -257,3 +257,19 @@ async def test_after_a_reboot_a_changed_agent_is_a_new_one(
         await master.wait_for(internal_pb2.RegisterSlaveMessage, count=2)
         await eventually(lambda: not is_alive(status.container_status.executor_pid))
     assert ends(master, "t") == []
+
+
+async def test_a_completed_framework_is_told_of(flags: AgentFlags, master: InTestMaster) -> None:
+    async with working_agent(flags, master, command_task("t", "true")):
+        await master.wait_for_end("t")
+        master.ping(connected=False)
+        again = await reregistered(master)
+
+    async with running_agent(flags, master):
+        restarted = await master.wait_for(internal_pb2.ReregisterSlaveMessage, count=2)
+
+    (completed,) = again.completed_frameworks
+    assert completed.framework_info == checkpointed()
+    assert [(task.task_id.value, task.state) for task in completed.tasks] == [("t", mesos_pb2.TASK_FINISHED)]
+    assert [one.framework_info for one in restarted.completed_frameworks] == [checkpointed()]
+    assert list(again.tasks) == list(restarted.tasks) == []

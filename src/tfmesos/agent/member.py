@@ -56,7 +56,10 @@ class AgentMember:
                     for record in framework.executors.values()
                     if record.kind is not Kind.COMMAND and record.phase is not Phase.TERMINATED
                 )
-        for task in message.tasks:
+        for framework in self._runner.core.completed_frameworks:
+            archived = message.completed_frameworks.add(framework_info=framework.info)
+            archived.tasks.extend(record.task for executor in framework.completed for record in executor.completed)
+        for task in (*message.tasks, *(task for one in message.completed_frameworks for task in one.tasks)):
             _downgrade(task)
         for executor in message.executor_infos:
             _downgrade(executor)
