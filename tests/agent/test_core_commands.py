@@ -201,3 +201,11 @@ def test_tasks_unknown_to_the_agent_are_told_of() -> None:
     actions = core.report_unknown(info(), ["a", "b"])
 
     assert reports(actions) == [("b", "TASK_LOST", "Reconciliation: task unknown to the agent")]
+
+
+def test_the_acknowledged_end_of_a_task_that_was_not_here_ends_no_other() -> None:
+    core = build_core()
+    running_command(core, "c1", command_task("a"))
+
+    assert core.acknowledged(key("a")) == []
+    assert core.find(key("a")) is not None

@@ -69,7 +69,6 @@ class Lives(RuleBasedStateMachine):
         self.killed: set[str] = set()
         self.told_to_end: set[str] = set()  # had SHUTDOWN
         self.launched: set[tuple[str, str]] = set()  # container, task
-        self.lives: dict[TaskKey, str] = {}  # the container of the last task with this id
         self.ended: dict[tuple[str, str], int] = {}  # terminal reports by container and task
         self.silent: set[str] = set()  # frameworks that are shut down and not yet forgotten
         self.unacknowledged: dict[TaskKey, bytes] = {}
@@ -193,18 +192,13 @@ class Lives(RuleBasedStateMachine):
         )
 
     def _run(self, order: Order) -> None:
-        known = {
-            task.task_id.value
-            for task in order.tasks
-            if self.core.find(TaskKey(order.framework.id.value, task.task_id.value))
-        }
-        self._do(self.core.run(order, f"c{next(self.numbers)}", self.now))
+        executor = self.core.find_executor(order.framework.id.value, order.executor_id)
         for task in order.tasks:
-            record = self.core.find(TaskKey(order.framework.id.value, task.task_id.value))
-            if record is not None and task.task_id.value not in known:
-                life = (record.executor.container_id, task.task_id.value)
-                self.ended.pop(life, None)  # an id may come again to the same executor once its end is acknowledged
-                self.launched.discard(life) if not record.is_delivered else None
+            if executor is not None and task.task_id.value not in executor.tasks:
+                life = (executor.container_id, task.task_id.value)  # an id may come again once its end is acknowledged
+                self.ended.pop(life, None)
+                self.launched.discard(life)
+        self._do(self.core.run(order, f"c{next(self.numbers)}", self.now))
 
     @rule(data=st.data())
     def fork(self, data: st.DataObject) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.agent.in_test_master import framework
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.environment import Environments, ExecutorPlace
@@ -33,3 +35,12 @@ def test_the_operators_variables_cannot_hide_the_agents_own() -> None:
     found = environment(executor_environment_variables={"MESOS_SLAVE_ID": "another", "PROXY": "p"})
 
     assert (found["MESOS_SLAVE_ID"], found["PROXY"]) == ("S0", "p")
+
+
+def test_an_executor_knows_the_grace_that_it_asked_for() -> None:
+    asked = replace(PLACE, shutdown_grace_s=7.5)
+    flags = AgentFlags(master="m", work_dir="w")
+
+    found = Environments(flags, None).of_executor(framework(), asked)
+
+    assert found["MESOS_EXECUTOR_SHUTDOWN_GRACE_PERIOD"] == "7500ms"

@@ -15,7 +15,7 @@ from tfmesos.agent.containerizer import (
     ContainerKind,
     LaunchFailed,
 )
-from tfmesos.agent.core import Ending, ExecutorRecord, Kind
+from tfmesos.agent.core import Ending, ExecutorRecord, Kind, own_grace_of
 from tfmesos.agent.environment import Environments, ExecutorPlace
 from tfmesos.agent.refusals import executor_refusal, refusal
 from tfmesos.agent.reporter import Recorder
@@ -132,7 +132,11 @@ class ContainerRuns:
         runs = self._work_dir.executor(agent_id, framework.id.value, executor.executor_id)
         executor.directory = f"{runs}/{executor.container_id}"
         place = ExecutorPlace(
-            agent_id=agent_id, agent_pid=self._pid, executor_id=executor.executor_id, directory=executor.directory
+            agent_id=agent_id,
+            agent_pid=self._pid,
+            executor_id=executor.executor_id,
+            directory=executor.directory,
+            shutdown_grace_s=own_grace_of(executor.info),
         )
         if executor.kind is Kind.COMMAND:
             return self._command_config(executor, place)

@@ -13,6 +13,7 @@ from tfmesos.flags import format_duration
 from tfmesos.wire import mesos_pb2
 
 _FIXED = {"LIBPROCESS_PORT": "0", "MESOS_HTTP_COMMAND_EXECUTOR": "0"}
+_GRACE = "MESOS_EXECUTOR_SHUTDOWN_GRACE_PERIOD"
 _BACKOFF_MAX = "2secs"  # Mesos 1.11: the default of its executor_reregistration_timeout
 
 
@@ -24,6 +25,7 @@ class ExecutorPlace:
     agent_pid: str
     executor_id: str
     directory: str
+    shutdown_grace_s: float | None = None  # the executor's own; None: the agent's
 
 
 class Environments:
@@ -35,7 +37,7 @@ class Environments:
             **({"LIBPROCESS_IP": flags.ip} if flags.ip else {}),
             **(flags.executor_environment_variables or {}),
             **_FIXED,
-            "MESOS_EXECUTOR_SHUTDOWN_GRACE_PERIOD": format_duration(flags.executor_shutdown_grace_period),
+            _GRACE: format_duration(flags.executor_shutdown_grace_period),
             **({"MESOS_DOMAIN_SOCKET": domain_socket} if domain_socket else {}),
         }
         self._checkpointed = {
@@ -45,6 +47,7 @@ class Environments:
 
     def of_executor(self, framework: mesos_pb2.FrameworkInfo, place: ExecutorPlace) -> dict[str, str]:
         """What a program that subscribes as an executor gets."""
+        grace_s = place.shutdown_grace_s
         return {
             **self._common,
             "MESOS_FRAMEWORK_ID": framework.id.value,
@@ -55,6 +58,7 @@ class Environments:
             "MESOS_AGENT_ENDPOINT": place.agent_pid.partition("@")[2],
             "MESOS_CHECKPOINT": "1" if framework.checkpoint else "0",
             **(self._checkpointed if framework.checkpoint else {}),
+            **({} if grace_s is None else {_GRACE: format_duration(grace_s)}),
         }
 
     def of_task(

@@ -39,6 +39,7 @@ from tfmesos.agent.core.actions import (
 from tfmesos.agent.core.agent_core import AgentCore
 from tfmesos.agent.core.books import CoreSettings
 from tfmesos.agent.core.events import NANOSECONDS, Ending
+from tfmesos.agent.core.executor_tasks import own_grace_of
 from tfmesos.agent.core.launches import Order
 from tfmesos.agent.core.records import (
     Cause,
@@ -89,4 +90,5 @@ __all__ = [
     "TaskRecord",
     "Tell",
     "has_capability",
+    "own_grace_of",
 ]

@@ -188,9 +188,9 @@ class AgentCore:
         return [KeepFramework(framework)]
 
     def acknowledged(self, key: TaskKey) -> list[Action]:
-        """The framework has had the task's terminal update."""
+        """The framework has had the task's terminal update (or that of one before with this id, which was not here)."""
         record = self.find(key)
-        return [] if record is None else self._books.complete(record)
+        return [] if record is None or not record.has_ended else self._books.complete(record)
 
     def report_unknown(self, info: mesos_pb2.FrameworkInfo, task_ids: Sequence[str]) -> list[Action]:
         """The master knows tasks, some of which are not here: it is told so."""

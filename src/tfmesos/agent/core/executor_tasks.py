@@ -130,9 +130,8 @@ class ExecutorTasks:
         return [KeepEnding(executor, 0.0), CloseStream(executor), KillContainer(executor, 0.0)]
 
     def _grace_of(self, executor: ExecutorRecord) -> float:
-        if executor.info.HasField("shutdown_grace_period"):
-            return executor.info.shutdown_grace_period.nanoseconds / NANOSECONDS
-        return self._books.settings.shutdown_grace_s
+        own_s = own_grace_of(executor.info)
+        return self._books.settings.shutdown_grace_s if own_s is None else own_s
 
     def _kill_queued(self, record: TaskRecord) -> list[Action]:
         """The executor was not told of the task yet, nor of the others of its group: none of them starts."""
@@ -150,6 +149,11 @@ class ExecutorTasks:
             )
         is_idle = executor.phase is Phase.REGISTERING and not executor.queue and not executor.has_worked
         return [*actions, *(self.destroy(executor, None) if is_idle else [])]
+
+
+def own_grace_of(info: mesos_pb2.ExecutorInfo) -> float | None:
+    """How long the executor says that it needs to end; None: as long as the agent gives."""
+    return info.shutdown_grace_period.nanoseconds / NANOSECONDS if info.HasField("shutdown_grace_period") else None
 
 
 def _text_of(launch: Launch) -> str:
