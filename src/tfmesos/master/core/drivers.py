@@ -58,6 +58,7 @@ class Drivers:
         """The driver was aborted: no more offers until it subscribes again."""
         framework = self._framework(sender, FrameworkId(message.framework_id.value))
         if framework is not None:
+            framework.is_aborted = True
             self._ledger.withdraw_offers(framework.offers.values(), rescind=True)
             self._ledger.inform(alloc.FrameworkSetActive(framework_id=framework.id, is_active=False))
 

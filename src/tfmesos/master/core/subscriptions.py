@@ -175,6 +175,7 @@ class Subscriptions:
         info.user = framework.info.user
         info.checkpoint = framework.info.checkpoint
         framework.life.step(FrameworkState.CONNECTED)
+        framework.is_aborted = False
         framework.reregistered_s = self._ledger.now
         self._replace_info(framework, info, wishes)
         self._ledger.inform(alloc.FrameworkSetActive(framework_id=framework.id, is_active=True))
