@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from tfmesos.supervision import ProcessSpec, Supervised, Supervisors
@@ -22,13 +23,14 @@ def measure_subprocesses(count: int) -> float:
     return count / (time.perf_counter() - started)
 
 
-async def measure_supervisors(count: int, spec: ProcessSpec) -> float:
+async def measure_supervisors(count: int, spec: ProcessSpec, *, detached: bool = False) -> float:
     supervisors = Supervisors()
     limit = asyncio.Semaphore(CONCURRENT)
 
     async def run() -> None:
         async with limit:
-            child = await supervisors.launch(spec)
+            place = tempfile.mkdtemp(dir=spec.directory) if detached else None
+            child = await supervisors.launch(replace(spec, detached=detached, record_dir=place))
             await child.release()
             assert (await child.wait()).wait_status == 0
 
@@ -68,10 +70,12 @@ def main() -> None:
         spec = ProcessSpec(id="bench", argv=("/bin/true",), environment={}, directory=directory, stdout=log, stderr=log)
         plain = measure_subprocesses(count)
         supervised = asyncio.run(measure_supervisors(count, spec))
+        detached = asyncio.run(measure_supervisors(count, spec, detached=True))
         server_kb, supervisor_kb = asyncio.run(measure_memory(spec))
     print(f"{'starts of /bin/true':40} {'per second':>12} {'ratio':>8}")
     print(f"{'subprocess.run, one after the other':40} {plain:12.0f} {1:8.2f}")
     print(f"{f'supervised, {CONCURRENT} at a time':40} {supervised:12.0f} {supervised / plain:8.2f}")
+    print(f"{f'detached, {CONCURRENT} at a time':40} {detached:12.0f} {detached / plain:8.2f}")
     print(f"{'PSS of fork server, of one supervisor':40} {server_kb / 1024:9.1f} MB {supervisor_kb / 1024:5.1f} MB")
 
 

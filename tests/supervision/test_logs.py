@@ -114,6 +114,16 @@ def test_files_are_never_too_large_and_nothing_in_between_is_lost(
     assert b"".join(pieces).endswith(together)
 
 
+@pytest.mark.parametrize("max_files", [0, 1])
+def test_a_log_that_was_taken_away_begins_anew(tmp_path: Path, max_files: int) -> None:
+    log = LogFile(os.fsencode(tmp_path / "stdout"), (10, max_files), nullcontext)
+    log.write(b"12345678\n")
+    (tmp_path / "stdout").unlink()
+    log.write(b"87654321\n")
+    log.close()
+    assert files(tmp_path) == {"stdout": b"87654321\n"}
+
+
 def test_a_log_that_cannot_be_written_loses_output_and_nothing_else(tmp_path: Path) -> None:
     directory = tmp_path / "gone"
     directory.mkdir()

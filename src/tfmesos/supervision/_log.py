@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from tfmesos.supervision._program import APPENDING, StartError, open_file
 
@@ -77,4 +77,5 @@ class LogFile:
             if os.path.lexists(names[number - 1]):
                 os.rename(names[number - 1], names[number])
         if len(names) == 1:
-            os.unlink(self._path)
+            with suppress(FileNotFoundError):
+                os.unlink(self._path)
