@@ -43,8 +43,9 @@ def add_agent_metrics(metrics: Metrics, view: AgentView, uptime_s: Callable[[], 
     counts = view.core.counts
     metrics.add_counters(lambda: {f"slave/{name}": float(counts[name]) for name in {*_COUNTERS, *counts}})
     metrics.add_counters(partial(_fetches, view))
+    metrics.add_counters(partial(_removals, view))
     metrics.add_gauges(lambda: {"slave/uptime_secs": uptime_s()})
-    for read in (_members, _resources, _cache):
+    for read in (_members, _resources, _cache, _old_sandboxes):
         metrics.add_gauges(partial(read, view))
 
 
@@ -88,4 +89,20 @@ def _cache(view: AgentView) -> dict[str, float]:
     return {
         "containerizer/fetcher/cache_size_total_bytes": float(view.flags.fetcher_cache_size),
         "containerizer/fetcher/cache_size_used_bytes": float(view.containerizer.fetcher.cache.used),
+    }
+
+
+def _removals(view: AgentView) -> dict[str, float]:
+    collector = view.containerizer.collector
+    return {
+        "gc/path_removals_succeeded": float(collector.succeeded),
+        "gc/path_removals_failed": float(collector.failed),
+    }
+
+
+def _old_sandboxes(view: AgentView) -> dict[str, float]:
+    schedule = view.containerizer.collector.schedule
+    return {
+        "gc/path_removals_pending": float(len(schedule)),
+        "slave/executor_directory_max_allowed_age_secs": schedule.max_age_s,
     }
