@@ -16,6 +16,7 @@ from tests.agent.core_play import (
 )
 from tests.agent.in_test_master import command_task
 from tfmesos.agent.core import Ending, KillContainer, Report
+from tfmesos.agent.core.books import Deadlines
 from tfmesos.agent.core.command_tasks import grace_of
 from tfmesos.agent.core.texts import ending_text
 from tfmesos.wire import mesos_pb2
@@ -99,6 +100,19 @@ def test_the_time_limit_of_an_ended_task_does_not_end_the_next_of_its_id() -> No
 
     assert core.tick(2) == []
     assert core.deadline() is None
+
+
+def test_time_limits_of_ended_tasks_do_not_pile_up() -> None:
+    deadlines = Deadlines()
+    core = build_core()
+    for number in range(5000):
+        executor = running_command(core, f"c{number}", command_task("a"))
+        deadlines.set(executor, 1e6)
+        core.ended(executor, Ending(wait_status=0))
+        core.acknowledged(key("a"))
+
+    assert len(deadlines) <= 2000
+    assert deadlines.first() is None
 
 
 def test_an_overdue_task_fails_with_its_reason() -> None:

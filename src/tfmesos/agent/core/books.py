@@ -13,6 +13,7 @@ from tfmesos.agent.core.records import ExecutorRecord, FrameworkRecord, Kind, Ph
 from tfmesos.wire import mesos_pb2
 
 MAX_COMPLETED_TASKS = 200  # Mesos 1.11: per executor
+_STALE_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,12 +110,22 @@ class Deadlines:
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, ExecutorRecord]] = []
         self._numbers = count()
+        self._most = _STALE_KEPT
+
+    def __len__(self) -> int:
+        """How many entries there are, stale ones included."""
+        return len(self._heap)
 
     def set(self, executor: ExecutorRecord, due: float | None) -> None:
         """Wait until `due`; None: no longer."""
         executor.deadline = due
-        if due is not None:
-            heapq.heappush(self._heap, (due, next(self._numbers), executor))
+        if due is None:
+            return
+        heapq.heappush(self._heap, (due, next(self._numbers), executor))
+        if len(self._heap) > self._most:
+            self._heap = [entry for entry in self._heap if _is_valid(entry)]
+            heapq.heapify(self._heap)
+            self._most = 2 * len(self._heap) + _STALE_KEPT
 
     def first(self) -> float | None:
         """The next deadline, if any."""
