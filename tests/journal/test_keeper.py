@@ -75,7 +75,7 @@ def test_the_file_stays_small_and_holds_all(path: Path) -> None:
     assert largest < 1.1 * (4 << 20)
 
 
-async def test_what_a_full_disk_does_not_take_waits_in_order(path: Path) -> None:
+async def test_what_a_full_disk_does_not_take_waits_in_order(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     things = Things(path)
     things.put("a", b"1")
 
@@ -87,6 +87,7 @@ async def test_what_a_full_disk_does_not_take_waits_in_order(path: Path) -> None
             await asyncio.wait_for(things.keeper.sync(), 0.05)
     await things.keeper.wait_written()
 
+    assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
     assert not things.keeper.is_behind
     assert read(path) == {"a": b"2", "b": b"1"}
     things.keeper.close()

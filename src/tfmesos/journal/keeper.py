@@ -35,6 +35,7 @@ class Keeper(Generic[T]):
         self.skipped = journal.skipped
         """Damaged places and records without a meaning that were left out."""
         self._held: list[bytes] = []
+        self._is_failing = False
         self._compact_at = max(_COMPACT_FROM, journal.size)
         self._facts = self._decoded(journal.take_records(), strict)
 
@@ -110,8 +111,13 @@ class Keeper(Generic[T]):
                 self._journal.append(record)
                 written += 1
         except JournalWriteError as error:
-            _log.error("%s; it is tried again", error)
+            if not self._is_failing:
+                _log.error("%s; it is tried again each second", error)
+            self._is_failing = True
         del self._held[:written]
+        if self._is_failing and not self._held:
+            _log.warning("%s: can be written again", self.path)
+            self._is_failing = False
 
     def compact(self) -> bool:
         """Write the state anew, on disk when this returns; False if the disk does not take it (the old file stays)."""
