@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from tfmesos.agent import AgentFlags
-from tfmesos.agent.checkpoint import Recovered
-from tfmesos.agent.errors import AgentChanged
+from tfmesos.agent.checkpoint import Recovered, RecoveredExecutor, RecoveredFramework
+from tfmesos.agent.errors import AgentChanged, BadAgentFlags
 from tfmesos.agent.reconfiguration import Policy, difference
-from tfmesos.agent.recovery import recovered_id
+from tfmesos.agent.recovery import check_runtime_dir, recovered_id
 from tfmesos.resources import Resources, parse_attributes
 from tfmesos.wire import mesos_pb2
 
@@ -104,3 +105,33 @@ def test_a_changed_agent_is_refused_and_told_what_to_do() -> None:
 
 def test_a_changed_agent_on_a_machine_that_was_started_again_is_a_new_one() -> None:
     assert identify(remembered(), agent(hostname="there"), boot_id="next boot") is None
+
+
+def with_an_executor(runtime_dir: str) -> Recovered:
+    before = remembered()
+    before.runtime_dir = runtime_dir
+    executor = RecoveredExecutor(info=mesos_pb2.ExecutorInfo(), container_id="c", is_command=True, directory="/s")
+    before.frameworks["f"] = RecoveredFramework(info=mesos_pb2.FrameworkInfo(), executors={"c": executor})
+    return before
+
+
+def test_tasks_in_another_runtime_dir_are_not_given_up() -> None:
+    with pytest.raises(BadAgentFlags) as refused:
+        check_runtime_dir(with_an_executor("/run/a"), Path("/run/b"), boot_id="this boot")
+
+    assert str(refused.value) == (
+        "--runtime_dir: the tasks of the agent before are in /run/a, not in /run/b; start with --runtime_dir=/run/a"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "boot_id"),
+    [
+        (with_an_executor("/run/b"), "this boot"),
+        (with_an_executor("/run/a"), "next boot"),
+        (with_an_executor(""), "this boot"),
+        (dataclasses.replace(remembered(), runtime_dir="/run/a"), "this boot"),
+    ],
+)
+def test_a_runtime_dir_may_change_where_no_task_can_be_left(before: Recovered, boot_id: str) -> None:
+    check_runtime_dir(before, Path("/run/b"), boot_id=boot_id)

@@ -27,7 +27,7 @@ from tfmesos.agent.member import AgentMember
 from tfmesos.agent.orders import Orders
 from tfmesos.agent.outbox import Outbox
 from tfmesos.agent.recorder import CheckpointRecorder
-from tfmesos.agent.recovery import end_remains, go_on, recovered_id
+from tfmesos.agent.recovery import check_runtime_dir, end_remains, go_on, recovered_id
 from tfmesos.agent.registrar import Membership
 from tfmesos.agent.resources_detection import offered_resources
 from tfmesos.agent.sandboxes import WorkDir
@@ -127,7 +127,7 @@ class Agent:
         )
         cleanup.callback(store.close)
         if flags.recover == "cleanup":
-            await end_remains(Containerizer(flags, Supervisors()), store)
+            await end_remains(Containerizer(flags, Supervisors()), store, boot_id=read_boot_id())
             self._stopped.set()
             return
         resources = offered_resources(flags.resources, flags.default_role, work_dir.path)
@@ -151,10 +151,11 @@ class Agent:
         flags, cleanup = self._flags, self._cleanup
         before, boot_id = store.recovered(), read_boot_id()
         agent_id = recovered_id(before, identity.info(), boot_id=boot_id, flags=flags, path=str(store.path))
+        containerizer = Containerizer(flags, Supervisors(max_descriptors=raise_descriptor_limit()))
+        check_runtime_dir(before, containerizer.runtime_dir, boot_id=boot_id)
         if agent_id is None:
             store.clear()
             before = Recovered()
-        containerizer = Containerizer(flags, Supervisors(max_descriptors=raise_descriptor_limit()))
         streams = ExecutorStreams(identity)
         outbox = Outbox(store, lambda message: membership.send(message))
         runner = build_runner(
@@ -168,7 +169,9 @@ class Agent:
             send=outbox.send,
         )
         runner.core.counts["recovery_errors"] += store.faults
-        member = AgentMember(identity, work_dir, runner, self._stop, store, before, boot_id)
+        member = AgentMember(
+            identity, work_dir, runner, self._stop, store, before, boot_id, str(containerizer.runtime_dir)
+        )
         membership = Membership(
             node, self._detector, member, flags.registration_backoff_factor, random.Random(), agent_id
         )

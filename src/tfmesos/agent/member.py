@@ -28,6 +28,7 @@ class AgentMember:
         store: CheckpointStore,
         before: Recovered,
         boot_id: str,
+        runtime_dir: str,
     ) -> None:
         """`before`: what the agent with the same id has kept."""
         self._identity = identity
@@ -36,6 +37,7 @@ class AgentMember:
         self._stop = stop
         self._store = store
         self._boot_id = boot_id
+        self._runtime_dir = runtime_dir
         self._checkpointed: Sequence[mesos_pb2.Resource] = before.reservations.resources if before.reservations else ()
 
     def keep_resources(self, resources: Sequence[mesos_pb2.Resource]) -> None:
@@ -71,7 +73,8 @@ class AgentMember:
     def joined(self, agent_id: str, is_new: bool) -> None:
         if is_new:
             self._work_dir.enter_agent(agent_id)
-        self._store.keep(AgentKept(info=self._identity.info(agent_id), boot_id=self._boot_id))
+        info = self._identity.info(agent_id)
+        self._store.keep(AgentKept(info=info, boot_id=self._boot_id, runtime_dir=self._runtime_dir))
         self._runner.joined(agent_id)
 
     def left(self) -> None:

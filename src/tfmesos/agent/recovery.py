@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 from tfmesos.agent.checkpoint import CheckpointStore, Recovered
 from tfmesos.agent.containerizer import ContainerId, Containerizer
-from tfmesos.agent.errors import AgentChanged
+from tfmesos.agent.errors import AgentChanged, BadAgentFlags
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.reconfiguration import Policy, difference
 from tfmesos.agent.runner import Runner
@@ -35,6 +36,17 @@ def recovered_id(
     return None
 
 
+def check_runtime_dir(before: Recovered, runtime_dir: Path, *, boot_id: str) -> None:
+    """Raises BadAgentFlags if what the agent before may have left running would not be found, and so be given up."""
+    has_run = any(framework.executors for framework in before.frameworks.values())
+    if not has_run or before.boot_id != boot_id or before.runtime_dir in ("", str(runtime_dir)):
+        return
+    raise BadAgentFlags(
+        f"--runtime_dir: the tasks of the agent before are in {before.runtime_dir}, not in {runtime_dir}; "
+        f"start with --runtime_dir={before.runtime_dir}"
+    )
+
+
 async def go_on(agent_id: str | None, before: Recovered, containerizer: Containerizer, runner: Runner) -> None:
     """Take over the containers of the agent before, and wait until its executors are back or were given up.
 
@@ -52,8 +64,9 @@ async def go_on(agent_id: str | None, before: Recovered, containerizer: Containe
     await runner.wait_executors_back()
 
 
-async def end_remains(containerizer: Containerizer, store: CheckpointStore) -> None:
-    """End all that the agent before has left, and forget it (Mesos 1.11: --recover=cleanup)."""
+async def end_remains(containerizer: Containerizer, store: CheckpointStore, *, boot_id: str) -> None:
+    """End all that the agent before has left, and forget it (Mesos 1.11: --recover=cleanup). Raises BadAgentFlags."""
+    check_runtime_dir(store.recovered(), containerizer.runtime_dir, boot_id=boot_id)
     await containerizer.start()
     try:
         await containerizer.recover(())

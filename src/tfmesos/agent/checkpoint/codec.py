@@ -28,7 +28,7 @@ _COUNT: Field[int] = Field(lambda value: str(value).encode(), int)
 
 CODEC: RecordCodec[Fact] = RecordCodec(
     {
-        1: (AgentKept, (message(mesos_pb2.AgentInfo), TEXT)),
+        1: (AgentKept, (message(mesos_pb2.AgentInfo), TEXT, TEXT)),
         2: (ReservationsKept, (message(internal_pb2.CheckpointResourcesMessage),)),
         3: (DrainKept, (message(internal_pb2.DrainSlaveMessage), SECONDS)),
         10: (FrameworkKept, (message(mesos_pb2.FrameworkInfo),)),

@@ -18,6 +18,8 @@ class AgentKept:
 
     info: mesos_pb2.AgentInfo
     boot_id: str
+    runtime_dir: str = ""
+    """Where its containers are found; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,8 @@ class Recovered:
     agent: mesos_pb2.AgentInfo | None = None
     """With its id; None: there was none."""
     boot_id: str = ""
+    runtime_dir: str = ""
+    """Where its containers are; empty: not known."""
     reservations: internal_pb2.CheckpointResourcesMessage | None = None
     drain: DrainKept | None = None
     frameworks: dict[str, RecoveredFramework] = field(default_factory=dict)

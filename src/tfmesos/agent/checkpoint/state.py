@@ -74,7 +74,7 @@ class CheckpointState:
         """A shortest story that leads to this state."""
         whole = self.sum
         if whole.agent is not None:
-            yield AgentKept(info=whole.agent, boot_id=whole.boot_id)
+            yield AgentKept(info=whole.agent, boot_id=whole.boot_id, runtime_dir=whole.runtime_dir)
         if whole.reservations is not None:
             yield ReservationsKept(message=whole.reservations)
         if whole.drain is not None:
@@ -88,7 +88,7 @@ class CheckpointState:
     def _keep_agent(self, fact: AgentKept) -> None:
         if self.sum.agent is not None and self.sum.agent.id != fact.info.id:
             self.clear()
-        self.sum.agent, self.sum.boot_id = fact.info, fact.boot_id
+        self.sum.agent, self.sum.boot_id, self.sum.runtime_dir = fact.info, fact.boot_id, fact.runtime_dir
 
     def _apply_to_frameworks(self, fact: FrameworkKept | FrameworkEnding | FrameworkForgotten) -> None:
         frameworks = self.sum.frameworks

@@ -41,7 +41,9 @@ class Containerizer:
         self._tree = ContainerTree()
         self.fetcher = Fetcher(flags, supervisors, os.environ)
         """For its metrics."""
-        self._runtime_dir = RuntimeDir(Path(flags.runtime_dir or f"{flags.work_dir}/run").absolute())
+        self.runtime_dir = Path(flags.runtime_dir or f"{flags.work_dir}/run").absolute()
+        """Where what is kept of them is."""
+        self._runtime_dir = RuntimeDir(self.runtime_dir)
         self._orphans: set[asyncio.Task[None]] = set()
         self._remembered: deque[ContainerId] = deque()
         self._work_dir = os.path.realpath(flags.work_dir)
