@@ -261,6 +261,18 @@ def test_a_task_cannot_join_a_command_tasks_executor() -> None:
     assert reports(actions) == [("a", "TASK_LOST", "Master wants to launch executor, but one already exists")]
 
 
+def test_limits_of_an_executors_task_are_refused() -> None:
+    core = build_core()
+    order = executor_order("a")
+    order.tasks[0].limits["mem"].value = 64
+
+    (report,) = core.run(order, "c1", 0)
+
+    assert isinstance(report, Report)
+    assert report.status.message == "resource limits are not supported by this agent yet"
+    assert report.status.reason == _Status.REASON_GC_ERROR
+
+
 def test_messages_reach_an_executor_that_listens() -> None:
     core = build_core()
     assert core.message("f", "e", b"hello") == []

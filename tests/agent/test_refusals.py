@@ -12,7 +12,7 @@ from tfmesos.agent import Agent
 from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind
 from tfmesos.agent.containerizer.refusals import config_fault
 from tfmesos.agent.errors import BadUser
-from tfmesos.agent.refusals import refusal
+from tfmesos.agent.refusals import executor_refusal, refusal
 from tfmesos.agent.users import identity_of
 from tfmesos.wire import mesos_pb2
 
@@ -122,3 +122,10 @@ async def test_a_refused_task_fails_with_the_text_and_mesos_reason(agent: Agent,
 def test_a_user_whose_name_nobody_can_have_is_refused() -> None:
     with pytest.raises(BadUser, match="there is no user"):
         identity_of("a\0b")
+
+
+def test_an_executor_id_must_be_able_to_name_a_directory() -> None:
+    executor = mesos_pb2.ExecutorInfo(executor_id=mesos_pb2.ExecutorID(value="../ex"))
+    framework = mesos_pb2.FrameworkInfo(user="u", name="f", id=mesos_pb2.FrameworkID(value="f"))
+
+    assert executor_refusal(executor, framework) == "the executor id '../ex' cannot name a directory"
