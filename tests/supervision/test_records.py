@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfmesos.supervision import ProcessSpec, SupervisionError, process_start_time
-from tfmesos.supervision._place import Origin, Place, encode, read
-from tfmesos.supervision._record import SIZE, LifeRecord
+from tfmesos.supervision._place import Origin, Place, decode, encode, read
+from tfmesos.supervision._record import LIFE_OFFSET, SIZE, LifeRecord
 from tfmesos.supervision._recovery import remains_of
 
 MESSAGES = st.none() | st.text(st.characters(codec="utf-8")) | st.just("/tmp/\udcff ünïcödé 💥 \"'\\\n\t\x7f")
@@ -41,6 +41,17 @@ def read_life(directory: Path) -> LifeRecord:
     assert record is not None
     assert record[0] == ORIGIN
     return record[1]
+
+
+@pytest.mark.parametrize("bit", [0, 4, 6])
+def test_damage_in_the_part_without_a_checksum_is_no_crash(bit: int) -> None:
+    whole = encode(ORIGIN, LifeRecord())
+    read_as_none = 0
+    for position in range(LIFE_OFFSET):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << bit
+        read_as_none += decode(bytes(damaged)) is None
+    assert read_as_none > whole.count(b'"', 0, LIFE_OFFSET)  # no name and no text can lose a quote
 
 
 def fields(life: LifeRecord) -> dict[str, object]:

@@ -140,10 +140,13 @@ def decode(data: bytes) -> tuple[Origin, LifeRecord] | None:
     body = data[LIFE_OFFSET + len(checksum(b"")) :].rstrip()
     if not data.startswith(checksum(body), LIFE_OFFSET):
         return None
-    entries: dict[str, Any] = json.loads(data)
-    life = entries.pop("life")
-    del life["crc32"]
-    return (Origin(**entries), LifeRecord(**life)) if entries.pop("format") == FORMAT else None
+    try:
+        entries: dict[str, Any] = json.loads(data)
+        life = entries.pop("life")
+        del life["crc32"]
+        return (Origin(**entries), LifeRecord(**life)) if entries.pop("format") == FORMAT else None
+    except (ValueError, KeyError, TypeError, AttributeError):  # the owner's part has no checksum
+        return None
 
 
 def connect(record_dir: str, socket_name: str) -> socket.socket:
