@@ -84,6 +84,12 @@ def test_an_unknown_name_leaves_an_optional_enum_unset_and_is_dropped_from_a_lis
         (scheduler_pb2.Call, '{"kill":[]}', "Not expecting a JSON array for field 'kill'"),
         (scheduler_pb2.Call, "[]", "Expecting a JSON object"),
         (mesos_pb2.TaskID, '{"value":"\\ud800"}', "Not expecting text that is not UTF-8 for field 'value'"),
+        (mesos_pb2.Resource, '{"name":"cpus","type":"\\ud800"}', "Failed to find enum for '\ud800'"),
+        (
+            mesos_pb2.FrameworkInfo,
+            '{"user":"u","name":"n","offer_filters":{"\\ud800":{}}}',
+            "Not expecting text that is not UTF-8 for field 'offer_filters'",
+        ),
         (mesos_pb2.TaskID, "{}", "Missing required fields: value"),
         (mesos_pb2.Environment, '{"variables":[{}]}', "Missing required fields: variables[0].name"),
         (mesos_pb2.Value, '{"type":"NO_SUCH"}', "Failed to find enum for 'NO_SUCH'"),

@@ -24,7 +24,7 @@ def reply(
 
     With `request` given, a body of 1024 bytes or more is sent as gzip if the client takes that (as libprocess does).
     """
-    data = body.encode() if isinstance(body, str) else body
+    data = body.encode(errors="replace") if isinstance(body, str) else body
     fields = dict(headers or {})
     if content_type is not None or data:
         fields.setdefault("Content-Type", content_type or _TEXT)

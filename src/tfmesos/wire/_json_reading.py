@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from tfmesos.wire._fields import enum_of, is_map, is_repeated, is_required, map_value
@@ -118,6 +118,7 @@ def _read_map(field: FieldDescriptor, message: Message, value: Any, levels: int)
     of_value = map_value(field)
     for key, item in _expect_object(field, value).items():
         if of_value.type == FieldDescriptor.TYPE_MESSAGE:
+            _store(field, functools.partial(container.__getitem__, key))
             _fill(container[key], {} if item is None else _expect_object(of_value, item), levels - 1)
             continue
         read = _read_scalar(of_value, item)
@@ -178,12 +179,18 @@ def _read_bytes(field: FieldDescriptor, value: Any) -> bytes:
 
 def _read_enum(field: FieldDescriptor, value: Any) -> Any:
     name = _read_text(field, value)
-    found = enum_of(field).values_by_name.get(name)
-    if found is not None:
-        return found.number
+    number = _numbers(enum_of(field)).get(name)
+    if number is not None:
+        return number
     if is_required(field):
         raise JsonError(f"Failed to find enum for '{name}'")
     return _UNSET
+
+
+@functools.cache
+def _numbers(enum: EnumDescriptor) -> dict[str, int]:
+    """By name. Not protobuf's own mapping, which fails on text that is not UTF-8."""
+    return {value.name: value.number for value in enum.values}
 
 
 def _read_boolean(field: FieldDescriptor, value: Any) -> bool:
