@@ -66,6 +66,16 @@ def test_a_repeated_update_and_one_after_the_end_are_only_acknowledged() -> None
     assert kinds(core.updated(executor, status("a", FINISHED))) == ["SendEvent"]
 
 
+def test_an_executor_cannot_speak_of_a_task_that_it_was_not_given() -> None:
+    core = build_core()
+    executor = running_executor(core, "a", checkpoint=True)
+    core.stream_lost(executor, 0)
+    core.run(executor_order("b", checkpoint=True), "c1", 0)
+
+    assert kinds(core.updated(executor, status("b", FINISHED))) == ["SendEvent"]
+    assert not executor.tasks["b"].has_ended
+
+
 def test_an_update_of_an_unknown_task_is_passed_on() -> None:
     core = build_core()
     executor = running_executor(core, "a")

@@ -254,8 +254,8 @@ class Lives(RuleBasedStateMachine):
         executor = self._pick_executor(data)
         if executor is None or executor.phase is Phase.REGISTERING:
             return
-        known = sorted(task_id for task_id, record in executor.tasks.items() if record.is_delivered)
-        if known:  # an executor does not speak of what it never got
+        known = sorted(executor.tasks)
+        if known:  # also tasks that it was never given
             made = status(data.draw(st.sampled_from(known)), state, b"%16d" % next(self.numbers))
             self._do(self.core.updated(executor, made))
 

@@ -39,7 +39,7 @@ class ExecutorCalls:
     def updated(self, executor: ExecutorRecord, status: mesos_pb2.TaskStatus) -> list[Action]:
         """A status update. It is acknowledged as soon as this agent answers for it; a repeated one, too.
 
-        Nothing is said of a framework that is shut down, and nothing after a task's end.
+        Nothing is said of a framework that is shut down, of a task after its end, or before the executor was given it.
         """
         if executor.framework.is_ending:
             return []
@@ -49,7 +49,7 @@ class ExecutorCalls:
             return [*self._report_unknown(executor, status), acknowledged]
         if status.uuid in record.uuids:
             return [acknowledged]
-        if record.has_ended:
+        if record.has_ended or not record.is_delivered:
             self._books.counts["invalid_status_updates"] += 1
             return [acknowledged]
         self._books.counts["valid_status_updates"] += 1

@@ -42,25 +42,14 @@ class ExecutorTasks:
         return self.ended(executor, Ending(wait_status=None, cause=cause))
 
     def ended(self, executor: ExecutorRecord, ending: Ending) -> list[Action]:
-        """The container is gone with all its processes: so are the tasks that still lived. The master hears of the
-        executor first (recorded)."""
+        """The container is gone, and with it what still lived. The master hears of the executor first (recorded)."""
         executor.move(Phase.TERMINATED)
-        actions: list[Action] = [CloseStream(executor), Tell(exited(executor, ending.wait_status))]
         executor.is_subscribed = False
         executor.queue.clear()
-        causes = [cause for cause in (executor.cause, ending.cause) if cause is not None]
-        texts = [cause.message for cause in causes if cause.message]
-        told = causes[-1] if causes else Cause()
-        message = "; ".join([*(texts or ["Executor terminated"]), *([ending.message] if ending.message else [])])
+        actions: list[Action] = [CloseStream(executor), Tell(exited(executor, ending.wait_status))]
         for record in executor.tasks.values():
-            if record.has_ended:
-                continue
-            if not causes and executor.is_recovered and not executor.has_worked and ending.wait_status is None:
-                actions += self._reports.lost_in_restart(record)
-            else:
-                actions += self._reports.own(
-                    record, told.state, message=message, reason=told.reason, source=Status.SOURCE_AGENT
-                )
+            if not record.has_ended:
+                actions += self._end(record, ending)
         return actions
 
     def kill(self, record: TaskRecord, grace_s: float | None) -> list[Action]:
@@ -132,6 +121,22 @@ class ExecutorTasks:
     def _grace_of(self, executor: ExecutorRecord) -> float:
         own_s = own_grace_of(executor.info)
         return self._books.settings.shutdown_grace_s if own_s is None else own_s
+
+    def _end(self, record: TaskRecord, ending: Ending) -> list[Action]:
+        executor = record.executor
+        causes = [cause for cause in (executor.cause, ending.cause) if cause is not None]
+        never_ran = executor.is_recovered and not executor.has_worked and ending.wait_status is None
+        if never_ran and not causes:
+            return self._reports.lost_in_restart(record)
+        texts = [cause.message for cause in causes if cause.message] or ["Executor terminated"]
+        told = causes[-1] if causes else Cause()
+        return self._reports.own(
+            record,
+            told.state,
+            message="; ".join([*texts, *([ending.message] if ending.message else [])]),
+            reason=told.reason,
+            source=Status.SOURCE_AGENT,
+        )
 
     def _kill_queued(self, record: TaskRecord) -> list[Action]:
         """The executor was not told of the task yet, nor of the others of its group: none of them starts."""
