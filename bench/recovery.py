@@ -94,6 +94,8 @@ async def run_tasks(client: SchedulerClient, number: int) -> None:
             running += event.update.status.state == mesos_pb2.TASK_RUNNING
             if running == number:
                 return
+        elif event.type == scheduler_pb2.Event.ERROR:
+            raise SystemExit(event.error.message)
 
 
 def task(index: int, agent_id: mesos_pb2.AgentID) -> mesos_pb2.TaskInfo:
