@@ -59,11 +59,12 @@ class Place:
         self.socket_name = f"control.{attempt}.sock" if attempt else "control.sock"
         self.socket_path = os.path.join(record_dir, self.socket_name)
         try:
-            self._record = os.open(f"{self._path}.new", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            self._record = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             try:
                 self._listener = _listen(record_dir, self.socket_name)
             except BaseException:
                 os.close(self._record)
+                os.unlink(self._path)
                 raise
         except OSError as error:
             raise SupervisionError(f"cannot write in {record_dir!r}: {error.strerror}") from error
@@ -74,7 +75,7 @@ class Place:
         return [self._listener.fileno(), self._record]
 
     def write(self, supervisor: tuple[int, int], server: tuple[int, int], spec: ProcessSpec) -> None:
-        """The record, whole or not at all, while the supervisor waits at its gate. Raises SupervisionError.
+        """The record, at once, while the supervisor waits at its gate. Raises SupervisionError.
 
         Processes are named by pid and start time.
         """
@@ -92,7 +93,6 @@ class Place:
         try:
             if os.pwrite(self._record, encode(origin, LifeRecord()), 0) != SIZE:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.rename(f"{self._path}.new", self._path)
         except OSError as error:
             raise SupervisionError(f"cannot write {self._path!r}: {error.strerror}") from error
 
@@ -101,7 +101,7 @@ class Place:
         self._listener.close()
         os.close(self._record)
         if is_given_up:
-            for path in (self.socket_path, f"{self._path}.new", self._path):
+            for path in (self.socket_path, self._path):
                 with suppress(OSError):
                     os.unlink(path)
 
@@ -128,6 +128,8 @@ def read(record_dir: str) -> tuple[Origin, LifeRecord] | None:
             return None
         except OSError as error:
             raise SupervisionError(f"cannot read {path!r}: {error.strerror}") from error
+        if data[:1] in (b"", b"\0"):
+            return None  # its owner was lost before it wrote its part, so the gate was never opened
         record = decode(data)
         if record is not None:
             return record
@@ -142,11 +144,11 @@ def decode(data: bytes) -> tuple[Origin, LifeRecord] | None:
         return None
     try:
         entries: dict[str, Any] = json.loads(data)
-        life = entries.pop("life")
-        del life["crc32"]
-        return (Origin(**entries), LifeRecord(**life)) if entries.pop("format") == FORMAT else None
-    except (ValueError, KeyError, TypeError, AttributeError):  # the owner's part has no checksum
+    except ValueError:
         return None
+    life = entries.pop("life")
+    del life["crc32"]
+    return (Origin(**entries), LifeRecord(**life)) if entries.pop("format") == FORMAT else None
 
 
 def connect(record_dir: str, socket_name: str) -> socket.socket:
