@@ -75,7 +75,6 @@ class Cluster:
         self.mark = mark
         master_port, agent_port = free_port(), free_port()
         self.address = f"127.0.0.1:{master_port}"
-        self.agent_port = agent_port
         self.master = Daemon(
             "mesos_master",
             [
