@@ -79,7 +79,8 @@ def _serve(program: str, flags: F, serve: Callable[[F], Coroutine[Any, Any, None
     import logging
 
     form = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    handlers = [logging.NullHandler() if flags.quiet else logging.StreamHandler(sys.stderr), *_log_file(program, flags)]
+    # The file first: who saw a line on standard error finds it in the file.
+    handlers = [*_log_file(program, flags), logging.NullHandler() if flags.quiet else logging.StreamHandler(sys.stderr)]
     for handler in handlers:
         handler.setFormatter(form)
     logging.basicConfig(level=flags.logging_level, handlers=handlers)
