@@ -345,6 +345,10 @@ async def test_metrics_tell_of_frameworks_and_allocations(master: Master, client
         assert numbers[f"{mine}tasks/active/task_staging"] == 1.0
         assert numbers["allocator/mesos/allocation_runs"] >= 1.0
         assert numbers["allocator/mesos/allocation_run_ms"] >= 0.0
+        assert numbers["allocator/mesos/resources/cpus/total"] == 4.0
+        assert numbers["allocator/mesos/resources/cpus/offered_or_allocated"] >= 1.0
+        assert numbers["allocator/mesos/roles/*/shares/dominant"] >= 0.25
+        assert numbers["allocator/mesos/offer_filters/roles/*/active"] == 0.0
         assert numbers["registrar/registry_size_bytes"] > 0.0
         assert numbers["registrar/state_store_ms"] > 0.0
         text = (await client.get("/metrics")).body.decode()

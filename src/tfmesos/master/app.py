@@ -81,7 +81,7 @@ class Master:
         self._node = LibprocessNode(host, port, self._routes)
         info = _master_info(str(uuid.uuid4()), host, port, self._hostname(host))
         clock = Clock()
-        allocator = MeasuredAllocator(build_allocator(self._flags, Random()), metrics)
+        allocator = MeasuredAllocator(build_allocator(self._flags, Random()), metrics, clock.now)
         core = MasterCore(self._flags, info, allocator, registry.state)
         self._engine = Engine(core, self._node, clock, registry)
         router.open(self._engine, self._flags, clock, metrics)

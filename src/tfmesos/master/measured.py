@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from time import perf_counter, time
 
-from tfmesos.master.allocator import Allocation, Allocator, AllocatorEvent
+from tfmesos.master.allocator import Allocation, AllocatorEvent, HierarchicalAllocator
 from tfmesos.master.core import Registry
 from tfmesos.master.core.registry import Operation, RegistryState
 from tfmesos.metrics import Metrics
@@ -18,10 +18,11 @@ _SIZE = "registrar/registry_size_bytes"
 class MeasuredAllocator:
     """Does what `allocator` does; the metrics learn of each run and of how long it took."""
 
-    def __init__(self, allocator: Allocator, metrics: Metrics) -> None:
+    def __init__(self, allocator: HierarchicalAllocator, metrics: Metrics, now: Callable[[], float]) -> None:
         self._allocator = allocator
         self._metrics = metrics
         metrics.counts[_RUNS] = 0
+        metrics.add_gauges(lambda: {f"allocator/mesos/{name}": n for name, n in allocator.measures(now()).items()})
 
     def handle(self, event: AllocatorEvent, now: float) -> None:
         """Take note of a change."""

@@ -1,6 +1,6 @@
 """Refused offers: what a framework does not want to see again for a while."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from tfmesos.master.ids import AgentId, FrameworkId
@@ -36,6 +36,13 @@ class OfferFilters:
         else:
             del self._refusals[owner][agent_id]
         return any(refusal.resources.contains(resources) for refusal in alive)
+
+    def active(self, now: float) -> Counter[str]:
+        """How many refusals hold, by role."""
+        counts: Counter[str] = Counter()
+        for (_, role), agents in self._refusals.items():
+            counts[role] += sum(one.until > now for refusals in agents.values() for one in refusals)
+        return counts
 
     def forget_roles(self, framework_id: FrameworkId, roles: frozenset[str]) -> None:
         """Drop the refusals of these roles of the framework."""

@@ -92,6 +92,13 @@ class HierarchicalAllocator:
         """What each framework was given of an agent and has not returned."""
         return self._agents[agent_id].given if agent_id in self._agents else {}
 
+    def measures(self, now: float) -> dict[str, float]:
+        """Of each role that frameworks have: refusals that hold, and the dominant share, by Mesos' metric names."""
+        roles = sorted({role for framework in self._frameworks.values() for role in framework.roles})
+        refusals = self._filters.active(now)
+        active = {f"offer_filters/roles/{role}/active": float(refusals[role]) for role in roles}
+        return active | {f"roles/{role}/shares/dominant": self._role_shares.share(role) for role in roles}
+
     def handle(self, event: AllocatorEvent, now: float) -> None:
         """Take note of a change; gives nothing by itself."""
         match event:

@@ -61,9 +61,10 @@ class Shares(Generic[Client]):
 
     def order(self, client: Client, weight: float = 1.0) -> tuple[float, int]:
         """A key for sorting: the weighted dominant share, then how often it got something."""
-        return self._share(client) / weight, self._gifts.get(client, 0)
+        return self.share(client) / weight, self._gifts.get(client, 0)
 
-    def _share(self, client: Client) -> float:
+    def share(self, client: Client) -> float:
+        """The dominant share, from 0 to 1."""
         if client not in self._held:
             return 0.0
         held = self._held[client]

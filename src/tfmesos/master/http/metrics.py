@@ -127,6 +127,12 @@ def _resources(books: Books) -> dict[str, float]:
     numbers: dict[str, float] = {}
     total = Resources.total(agent.total for agent in books.agents.values())
     used = Resources.total(agent.used() for agent in books.agents.values())
+    offered = Resources.total(agent.offered() for agent in books.agents.values())
+    for name in sorted(total.names()):
+        if total.scalar(name):
+            given = used.scalar(name) + offered.scalar(name)
+            numbers[f"allocator/mesos/resources/{name}/total"] = total.scalar(name) / 1000
+            numbers[f"allocator/mesos/resources/{name}/offered_or_allocated"] = given / 1000
     plain = total.nonrevocable(), used.nonrevocable()
     for name in _RESOURCES:
         numbers |= shares(f"master/{name}", plain[0].scalar(name), plain[1].scalar(name))
