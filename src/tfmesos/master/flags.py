@@ -117,7 +117,8 @@ class MasterFlags:
         default=None,
         parse=parse_weights,
         show=show_weights,
-        help="Weights of roles, 'role=weight,role=weight'; a role of weight 2 gets twice the share of one with 1.",
+        help="Weights of roles, 'role=weight,role=weight'; a role of weight 2 gets twice the share of one with 1. "
+        "Without effect once an operator has changed weights by /weights.",
     )
     role_sorter: str = flag(default="drf", help="Order of roles: 'drf' or 'random'.")
     framework_sorter: str = flag(default="drf", help="Order of a role's frameworks: 'drf' or 'random'.")
