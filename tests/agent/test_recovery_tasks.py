@@ -225,6 +225,7 @@ async def test_an_agent_that_leaves_for_good_leaves_nothing(flags: AgentFlags, m
         agent.unregister()
         await agent.close()
     assert not is_alive(status.container_status.executor_pid)
+    assert list((Path(flags.work_dir) / "run" / "containers").iterdir()) == []
 
     async with running_agent(flags, master):
         await master.wait_for(internal_pb2.RegisterSlaveMessage, count=2)

@@ -51,9 +51,12 @@ class Keeper(Generic[T]):
         return cls(journal, codec, strict=strict)
 
     def begin(self, snapshot: Callable[[], Iterable[T]]) -> None:
-        """From now on facts are kept; `snapshot` gives the facts that make the owner's state, the last one included."""
+        """From now on facts are kept; `snapshot` gives the facts that make the owner's state, the last one included.
+
+        Damage that was left out is left out of the file, too: it is met only once.
+        """
         self._snapshot = snapshot
-        if self._journal.size >= _COMPACT_FROM:
+        if self.skipped or self._journal.size >= _COMPACT_FROM:
             self.compact()
 
     def take_facts(self) -> list[T]:

@@ -215,6 +215,7 @@ def test_damage_is_refused_by_name_unless_it_may_be_left_out(tmp_path: Path) -> 
     found = read(tmp_path, is_strict=False)
     assert found.agent == agent_info("a")
     assert found.frameworks["f1"].executors == {}
+    assert read(tmp_path) == found  # the next agent need not be told again
 
 
 def test_a_format_of_the_future_is_refused_by_name(tmp_path: Path) -> None:

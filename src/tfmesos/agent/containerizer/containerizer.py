@@ -156,6 +156,8 @@ class Containerizer:
         await self.collector.close()
         await self.fetcher.close()
         await self._supervisors.close(end_detached=end_detached)
+        for container in self._tree if end_detached else ():
+            self._runtime_dir.remove(container.id.root)
         await self._runtime_dir.wait_removed()
         self._runtime_dir.unlock()
 
