@@ -148,6 +148,15 @@ def test_a_driver_does_not_notice_a_restart(world: World, driver: Driver, agent:
     assert agent.take(internal_pb2.KillTaskMessage)
 
 
+def test_a_driver_that_wants_no_offers_gets_none_after_a_restart_either(world: World, driver: Driver) -> None:
+    driver.call("SUPPRESS")
+    driver.world = world.restarted()
+    driver.world.register()
+    assert not driver.offers()
+    driver.call("REVIVE")
+    assert driver.offers()
+
+
 def test_a_driver_that_died_with_the_master_is_removed_after_its_time(world: World, driver: Driver) -> None:
     restarted = world.restarted()
     restarted.do(LinkBroken(driver.pid))

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tfmesos.master.core.registry import (
     AdmitAgent,
     EndFramework,
+    ForgetDriver,
+    KeepDriver,
     LoseAgent,
     MarkAgent,
     MarkAgentGone,
@@ -22,6 +24,10 @@ from tfmesos.master.errors import RegistryUnusable
 from tfmesos.master.ids import AgentId, FrameworkId
 from tfmesos.master.registrar import REGISTRY_FILE, Registrar
 from tfmesos.wire import mesos_pb2
+
+
+def driver_info(framework_id: str) -> mesos_pb2.FrameworkInfo:
+    return mesos_pb2.FrameworkInfo(user="u", name="n", id=mesos_pb2.FrameworkID(value=framework_id))
 
 
 def agent_info(agent_id: str) -> mesos_pb2.AgentInfo:
@@ -44,6 +50,8 @@ OPERATIONS: st.SearchStrategy[Operation] = st.one_of(
         drain_started_s=st.none() | st.floats(0, 2e9),
     ),
     st.builds(EndFramework, framework_id=st.sampled_from("xyz").map(FrameworkId)),
+    st.builds(KeepDriver, info=st.sampled_from("xyz").map(driver_info), pid=st.just("d@127.0.0.1:1")),
+    st.builds(ForgetDriver, framework_id=st.sampled_from("xyz").map(FrameworkId)),
 )
 
 

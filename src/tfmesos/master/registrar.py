@@ -34,7 +34,7 @@ _CODEC: RecordCodec[Operation] = RecordCodec(
         4: (MarkAgentGone, (TEXT, SECONDS)),
         5: (MarkAgent, (TEXT, FLAG, message(mesos_pb2.DrainInfo), SECONDS)),
         6: (EndFramework, (TEXT,)),
-        7: (KeepDriver, (message(mesos_pb2.FrameworkInfo), TEXT)),
+        7: (KeepDriver, (message(mesos_pb2.FrameworkInfo), TEXT, TEXT)),
         8: (ForgetDriver, (TEXT,)),
         9: (SetWeight, (message(mesos_pb2.WeightInfo),)),
     }

@@ -43,12 +43,12 @@ class Channels:
         self.heartbeat(framework.id, channel)
 
     def renew(self, framework: Framework) -> None:
-        """The framework's info changed: what is kept of a driver follows."""
+        """The framework changed: what is kept of a driver follows."""
         if not framework.pid:
             return
         info = mesos_pb2.FrameworkInfo()
         info.CopyFrom(framework.info)
-        kept = KeepDriver(info=info, pid=str(framework.pid))
+        kept = KeepDriver(info=info, pid=str(framework.pid), suppressed=" ".join(sorted(framework.suppressed)))
         if self._books.registry.drivers.get(framework.id) != kept:
             self._ledger.record(kept)
 

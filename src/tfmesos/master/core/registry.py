@@ -73,6 +73,8 @@ class KeepDriver:
 
     info: mesos_pb2.FrameworkInfo
     pid: str
+    suppressed: str
+    """The roles it wants no offers for, separated by spaces (no role has one)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,7 @@ class Subscriptions:
             info.CopyFrom(kept.info)
             framework = Framework(info, FrameworkState.CONNECTED, self._ledger.now, self._books.limits)
             framework.pid = Pid.parse(kept.pid)
+            framework.suppressed = frozenset(kept.suppressed.split())
             self._books.frameworks[framework.id] = framework
             self._inform_allocator(framework)
             self._ledger.log(f"expecting the driver of {framework} at {framework.pid}")
@@ -105,6 +106,7 @@ class Subscriptions:
         chosen = self._chosen_roles(framework, roles, "SUPPRESS")
         if chosen is not None:
             framework.suppressed |= chosen
+            self._channels.renew(framework)
             self._ledger.inform(alloc.OffersSuppressed(framework_id=framework.id, roles=chosen))
 
     def revive(self, framework: Framework, roles: Iterable[str]) -> None:
@@ -112,6 +114,7 @@ class Subscriptions:
         chosen = self._chosen_roles(framework, roles, "REVIVE")
         if chosen is not None:
             framework.suppressed -= chosen
+            self._channels.renew(framework)
             self._ledger.inform(alloc.OffersRevived(framework_id=framework.id, roles=chosen))
             self._ledger.wants_allocation = True
 
