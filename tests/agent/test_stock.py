@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -101,8 +102,12 @@ class Framework:
 
 
 @asynccontextmanager
-async def framework_at(master: StockMaster, hostname: str) -> AsyncIterator[Framework]:
-    info = mesos_pb2.FrameworkInfo(user="root", name="stock-test", roles=["*"], failover_timeout=0)
+async def framework_at(
+    master: StockMaster, hostname: str, *, wants_checkpoints: bool = False
+) -> AsyncIterator[Framework]:
+    info = mesos_pb2.FrameworkInfo(
+        user="root", name="stock-test", roles=["*"], failover_timeout=0, checkpoint=wants_checkpoints
+    )
     for kind in (PARTITION_AWARE, mesos_pb2.FrameworkInfo.Capability.MULTI_ROLE):
         info.capabilities.add(type=kind)
     async with SchedulerClient(build_detector(master.address), info) as client:
@@ -191,6 +196,30 @@ async def test_an_agent_that_was_lost_comes_back_with_its_task(
         await process.wait()
 
     assert back.reason == mesos_pb2.TaskStatus.REASON_AGENT_REREGISTERED
+
+
+async def test_a_killed_agent_goes_on_with_its_task(stock_master: StockMaster, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    words = [f"--master={stock_master.address}", f"--work_dir={tmp_path / 'work'}", "--port=0", "--hostname=killed"]
+    words += ["--no-switch_user", "--registration_backoff_factor=100ms"]
+    async with framework_at(stock_master, "killed", wants_checkpoints=True) as framework:
+        async with program(*words) as first:
+            await framework.launch("t", f"read x < {gate}; exit 7")
+            running = await framework.wait_for(mesos_pb2.TASK_RUNNING)
+            (before,) = agents_of(stock_master, "killed")
+            first.kill()
+            await first.wait()
+        async with program(*words) as second:
+            (after,) = await eventually(lambda: reregistered(stock_master, "killed"))
+            await asyncio.to_thread(gate.write_text, "go on\n")
+            failed = await framework.wait_for(mesos_pb2.TASK_FAILED)
+            second.send_signal(signal.SIGUSR1)
+            await second.wait()
+
+    assert (after["id"], after["pid"] != before["pid"]) == (before["id"], True)
+    assert failed.message == "Command exited with status 7"
+    assert failed.container_status.container_id == running.container_status.container_id
 
 
 def outputs(flags: AgentFlags, task_id: str) -> list[str]:
