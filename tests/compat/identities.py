@@ -18,6 +18,11 @@ class Identities:
 
     def __init__(self) -> None:
         self._ours: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
+
+    def replace(self, recorded: str, ours: str) -> None:
+        """From now on put this text (an address, a folder) in place of the recorded one."""
+        self._texts[recorded] = ours
 
     def learn(self, recorded: Any, ours: Any) -> None:
         """Take the ids at equal places of two messages (as JSON values) as equal."""
@@ -29,6 +34,8 @@ class Identities:
 
     def put_into(self, text: str) -> str:
         """The text with our ids; an unknown id of a known master keeps its ending."""
+        for recorded, ours in self._texts.items():
+            text = text.replace(recorded, ours)
         return _ANY.sub(lambda match: self._translated(match[0]), text)
 
     def put_into_message(self, message: Message) -> None:

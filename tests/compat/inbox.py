@@ -1,7 +1,7 @@
 """The receiving end of the recorded other side."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from tfmesos.transport import LibprocessMessage, LibprocessNode, Pid
 
@@ -22,12 +22,14 @@ class Inbox:
         self._messages: list[LibprocessMessage] = []
         self._arrived = asyncio.Event()
         self._node = LibprocessNode(AGENT_PID.host, AGENT_PID.port)
+        self.is_silent = False
+        """Whether pings are left without an answer."""
 
     def receive(self, message: LibprocessMessage) -> bool:
         """Called by the server for each message."""
         self._messages.append(message)
         self._arrived.set()
-        if message.name == _PING:
+        if message.name == _PING and not self.is_silent:
             self._node.send(message.sender, AGENT_PID.id, _PONG, b"")
         return True
 
@@ -42,6 +44,14 @@ class Inbox:
             return None
         self._messages.remove(found)
         return found
+
+    def forget(self, names: Collection[str]) -> None:
+        """Drop messages of these kinds: they were said before what comes now."""
+        self._messages = [one for one in self._messages if one.name.rpartition(".")[2] not in names]
+
+    def left(self) -> list[LibprocessMessage]:
+        """What nobody has taken."""
+        return list(self._messages)
 
     async def close(self) -> None:
         """Close the connections that pongs went over."""

@@ -6,13 +6,16 @@ from pathlib import Path
 
 from tests.wire.recorded import TRANSCRIPTS
 
-_FIN = re.compile(r"(?P<time>[\d.]+) FIN by (?P<who>[a-z]+)")
+_END = re.compile(r"(?P<time>[\d.]+) (FIN|RST) by (?P<who>[a-z]+)")
 _FILE = re.compile(r"`(?P<stem>[^`]+)`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One message. `what` is a request line, a status, or `record N at byte B`; `title` the heading above it."""
+    """One message. `what` is a request line, a status, or `record N at byte B`; `title` the heading above it.
+
+    `stem` is where its files lie, None if the recorder kept an equal message only once.
+    """
 
     number: int
     time: float
@@ -22,6 +25,7 @@ class Row:
     what: str
     kind: str
     stem: Path | None
+    meaning: str
     title: str
 
     def read(self, suffix: str) -> bytes | None:
@@ -47,48 +51,64 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """One side has closed a connection."""
+    """One side has closed a connection that `client` had opened to `server`."""
 
     time: float
     connection: int
     who: str
+    client: str
+    server: str
 
 
-def read_session(name: str) -> list[Row | Closed]:
-    """All rows and closed connections of a session in the order they happened."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What the recorder has done, as the heading above the next rows says."""
+
+    time: float
+    title: str
+
+
+Happening = Row | Closed | Moment
+
+
+def read_session(name: str) -> list[Happening]:
+    """All rows, headings and closed connections of a session in the order they happened."""
     text = (TRANSCRIPTS / name / "index.md").read_text()
     connections, _, messages = text.partition("## Messages")
-    events: list[Row | Closed] = list(_rows(messages, name))
+    events = _rows(messages, name)
     for closed in _closings(connections.partition("## Connections")[2]):
         events.insert(_place(closed, events), closed)
     return events
 
 
-def _place(closed: Closed, events: list[Row | Closed]) -> int:
+def _place(closed: Closed, events: list[Happening]) -> int:
     """Before what happened in the same millisecond, but after the last message on that connection."""
     by_time = sum(event.time < closed.time for event in events)
     own = (n + 1 for n, event in enumerate(events) if _is_before(event, closed))
     return max((by_time, *own))
 
 
-def _is_before(event: Row | Closed, closed: Closed) -> bool:
-    return event.connection == closed.connection and event.time <= closed.time
+def _is_before(event: Happening, closed: Closed) -> bool:
+    return isinstance(event, Row) and event.connection == closed.connection and event.time <= closed.time
 
 
 def _closings(table: str) -> list[Closed]:
     closings = []
     for cells in _cells(table):
-        first = _FIN.search(cells[5]) if len(cells) > 5 and cells[0].isdigit() else None
+        first = _END.search(cells[5]) if len(cells) > 5 and cells[0].isdigit() else None
         if first is not None:
-            closings.append(Closed(time=float(first["time"]), connection=int(cells[0]), who=first["who"]))
+            client, _, server = cells[2].partition(" → ")
+            time, connection = float(first["time"]), int(cells[0])
+            closings.append(Closed(time=time, connection=connection, who=first["who"], client=client, server=server))
     return closings
 
 
-def _rows(table: str, session: str) -> list[Row]:
-    rows, title = [], ""
+def _rows(table: str, session: str) -> list[Happening]:
+    rows, title = list[Happening](), ""
     for cells in _cells(table):
         if len(cells) > 7 and cells[7].startswith("**"):
             title = cells[7].strip("*")
+            rows.append(Moment(time=float(cells[1]), title=title))
         if not cells[0].isdigit():
             continue
         sender, _, receiver = cells[3].partition(" → ")
@@ -103,6 +123,7 @@ def _rows(table: str, session: str) -> list[Row]:
                 what=cells[4],
                 kind=cells[5],
                 stem=TRANSCRIPTS / session / file["stem"] if file is not None else None,
+                meaning=cells[7] if len(cells) > 7 else "",
                 title=title,
             )
         )

@@ -10,6 +10,9 @@ import h11
 from tfmesos.transport import Address, TcpAddress
 from tfmesos.wire import RecordDecoder
 
+_START_S = 20.0
+_RETRY_S = 0.02
+
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
@@ -37,8 +40,14 @@ class Talk:
 
     @classmethod
     async def open(cls, address: Address) -> "Talk":
+        """Connect; a program that is just starting is waited for."""
         assert isinstance(address, TcpAddress)
-        return cls(*await asyncio.open_connection(address.host, address.port))
+        async with asyncio.timeout(_START_S):
+            while True:
+                try:
+                    return cls(*await asyncio.open_connection(address.host, address.port))
+                except ConnectionRefusedError:
+                    await asyncio.sleep(_RETRY_S)
 
     async def send(self, request: bytes) -> None:
         """Send the bytes of one request."""
@@ -46,8 +55,11 @@ class Talk:
         async with self._news:
             self._requests.append((method.decode("latin-1"), target.decode("latin-1")))
             self._news.notify_all()
-        self._writer.write(request)
-        await self._writer.drain()
+        try:
+            self._writer.write(request)
+            await self._writer.drain()
+        except ConnectionError:
+            await self._break()
 
     async def wait_for(self, ready: Callable[[], bool], timeout_s: float) -> bool:
         """Whether it became ready in time; it is looked at again whenever something came."""
@@ -71,9 +83,12 @@ class Talk:
                 await self._read_answer(connection)
                 connection.start_next_cycle()
         except (h11.ProtocolError, OSError, EOFError):
-            async with self._news:
-                self.is_broken = self.has_ended = True
-                self._news.notify_all()
+            await self._break()
+
+    async def _break(self) -> None:
+        async with self._news:
+            self.is_broken = self.has_ended = True
+            self._news.notify_all()
 
     async def _read_answer(self, connection: h11.Connection) -> None:
         async with self._news:

@@ -1,72 +1,70 @@
-"""Recorded requests of stock programs, in order, against our master and agent: the answers are those of stock Mesos."""
+"""Every recorded request of stock programs, in order, against our master and agent: they answer as stock Mesos did."""
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.compat.agent_side import AgentReplay
-from tests.compat.differences import AGENT_SESSIONS, MASTER_SESSIONS, beyond_of, rows_of
+from tests.compat.differences import absent_of
 from tests.compat.master_side import MasterReplay
 from tests.compat.quick_loop import QuickLoop
-from tests.compat.recording import Row
-from tfmesos.agent import AgentFlags
-from tfmesos.master import MasterFlags
+from tests.compat.sessions import AGENT_SESSIONS, SESSIONS, Session
+from tests.compat.verdict import Findings, faults_of
 
-# How many requests each session holds; fewer means that the replay passes some over.
-REQUESTS = {
-    "scheduler-json": 61,
-    "scheduler-protobuf": 61,
-    "scheduler-errors": 161,
-    "mesos-execute": 81,
-    "agent-registration": 3,
-    "agent-task": 6,
-}
+_AT_ONCE = 4
+"""How many agents of ours run side by side: most of a replay is waiting for tasks to end."""
 
 
-@pytest.mark.parametrize("session", MASTER_SESSIONS)
-def test_our_master_answers_a_recorded_session_as_stock_mesos_did(session: str) -> None:
-    async def replay() -> MasterReplay:
-        flags = MasterFlags(registry="in_memory", hostname="127.0.0.1")
-        replay = MasterReplay(session, rows_of(session), flags)
+@pytest.fixture(scope="module")
+def agent_findings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Findings]:
+    """What the replays against our agent found, by session."""
+
+    async def replay_all() -> dict[str, Findings]:
+        turn = asyncio.Semaphore(_AT_ONCE)
+
+        async def replay(session: Session, directory: Path) -> Findings:
+            async with turn:
+                replay = AgentReplay(session, absent_of(session.name), directory)
+                await replay.run()
+            return replay.findings
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(replay(session, tmp_path_factory.mktemp(session.name))) for session in AGENT_SESSIONS
+            ]
+        return {task.result().session: task.result() for task in tasks}
+
+    return asyncio.run(replay_all())
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.name)
+def test_a_recorded_session_goes_as_with_stock_mesos(
+    session: Session, agent_findings: Mapping[str, Findings], tmp_path: Path
+) -> None:
+    both = [replay_to_master(session, tmp_path)] if session.to_master else []
+    both += [agent_findings[session.name]] if session.to_agent else []
+
+    for findings in both:
+        print(
+            f"{findings.side}: {findings.replayed} requests replayed, {findings.compared} answers and events compared"
+        )
+    faults = faults_of(both)
+    assert not faults, "\n".join(faults)
+    assert sum(findings.replayed for findings in both) == session.to_master + session.to_agent
+
+
+def replay_to_master(session: Session, directory: Path) -> Findings:
+    async def replay() -> Findings:
+        flags = session.master_flags
+        if session.has_log:
+            (directory / "mesos-master.INFO").write_text("a line of the log\n" * 100)
+            flags = replace(flags, log_dir=str(directory))
+        replay = MasterReplay(session.name, absent_of(session.name), flags)
         await replay.run()
-        return replay
+        return replay.findings
 
     with asyncio.Runner(loop_factory=QuickLoop) as runner:
-        done = runner.run(replay())
-
-    check(session, done.differences, done.replayed, done.compared)
-    assert sorted(done.beyond) == beyond_of(session)
-
-
-@pytest.mark.parametrize("session", AGENT_SESSIONS)
-async def test_our_agent_answers_a_recorded_session_as_stock_mesos_did(session: str, tmp_path: Path) -> None:
-    flags = AgentFlags(
-        master="127.0.0.1:5050",
-        ip="127.0.0.1",
-        port=0,
-        work_dir=str(tmp_path / "work"),
-        hostname="127.0.0.1",
-        resources="cpus:4;mem:4096;disk:10240;ports:[31000-32000]",
-        switch_user=False,
-        registration_backoff_factor=0.0,
-    )
-    replay = AgentReplay(session, rows_of(session), flags)
-
-    await replay.run()
-
-    check(session, replay.differences, replay.replayed, replay.compared)
-
-
-def check(session: str, differences: dict[int, tuple[Row, list[str]]], replayed: int, compared: int) -> None:
-    listed = rows_of(session)
-    new = [
-        f"{session} row {number} ({row.sender} to {row.receiver}, {row.what} {row.kind}, after {row.title!r}): {texts}"
-        for number, (row, texts) in differences.items()
-        if number not in listed
-    ]
-    gone = sorted(listed - differences.keys())
-    print(f"{session}: {replayed} requests replayed, {compared} answers and events compared, {len(listed)} differ")
-    assert not new, "\n".join(new)
-    assert not gone, f"rows of {session} that are in the table and differ no more: {gone}"
-    assert replayed == REQUESTS[session]
+        return runner.run(replay())
