@@ -329,6 +329,15 @@ class MasterMachine(RuleBasedStateMachine):
         assert all((one.stream_id is None) == bool(one.pid) for one in books.connected_frameworks())
 
     @invariant()
+    def who_only_listens_knows_what_the_books_know(self) -> None:
+        books, mirror = self.world.core.books, self.world.mirror
+        assert mirror.frameworks == set(books.frameworks)
+        assert mirror.agents >= set(books.agents)
+        for framework in books.frameworks.values():
+            for one in (*framework.tasks.values(), *framework.unreachable.values()):
+                assert mirror.tasks[framework.id, one.id] == one.message.state
+
+    @invariant()
     def a_task_is_in_one_place(self) -> None:
         books = self.world.core.books
         for framework in books.frameworks.values():

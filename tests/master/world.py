@@ -8,10 +8,12 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
+from tests.master.mirror import Mirror
 from tfmesos.master.core import MasterCore, build_allocator
 from tfmesos.master.core.events import (
     Action,
     AgentPonged,
+    Announce,
     Answer,
     BindStream,
     Called,
@@ -85,6 +87,8 @@ class World:
         self.log: list[str] = []
         self._streams = 0
         self.do(Started())
+        self.mirror = Mirror(self.core.books)
+        self.core.announcements.is_wanted = True
 
     def do(self, event: Event) -> None:
         for action in self.core.handle(event, self.now):
@@ -106,6 +110,8 @@ class World:
                 self.ended.add(stream_id)
             case BindStream(stream_id=stream_id, framework_id=framework_id):
                 self.owners[stream_id] = framework_id
+            case Announce(event=announced):
+                self.mirror.take(announced)
             case Answer():
                 self.answers.append(action)
             case Record(operation=operation):
