@@ -88,7 +88,7 @@ class Cluster:
             "mesos_agent",
             [
                 f"--master={self.address}", "--ip=127.0.0.1", f"--port={agent_port}", f"--work_dir={directory}/agent",
-                f"--runtime_dir={directory}/run", "--resources=cpus:3;mem:4096;disk:1024;ports:[]",
+                f"--runtime_dir={directory}/run", "--resources=cpus:6;mem:4096;disk:1024;ports:[]",
                 "--registration_backoff_factor=20ms", "--executor_reregistration_timeout=10secs",
             ],
             directory / "agent.log",

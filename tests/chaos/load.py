@@ -20,6 +20,7 @@ from tfmesos.wire import mesos_pb2, scheduler_pb2
 from tfmesos.wire.text import TERMINAL_STATES, state_name
 
 _NEED = scalars(cpus=0.1, mem=16)
+_EXECUTOR_NEED = scalars(cpus=0.1, mem=32, disk=1)
 _PER_OFFER = 6
 _KILL_GRACE_S = 0.3
 _ASK_AGAIN_S = 3.0
@@ -39,16 +40,24 @@ class Fate(Enum):
     FINISH_IN_EXECUTOR = auto()
     BE_KILLED_IN_EXECUTOR = auto()
     """All of these share one custom executor."""
+    FINISH_IN_GROUP = auto()
+    BE_KILLED_IN_GROUP = auto()
+    """Each of these is a group of its own."""
 
 
 _IN_EXECUTOR = (Fate.FINISH_IN_EXECUTOR, Fate.BE_KILLED_IN_EXECUTOR)
-_TO_BE_KILLED = (Fate.BE_KILLED, Fate.BE_KILLED_DEAF, Fate.BE_KILLED_IN_EXECUTOR)
+_IN_GROUP = (Fate.FINISH_IN_GROUP, Fate.BE_KILLED_IN_GROUP)
+_TO_BE_KILLED = (Fate.BE_KILLED, Fate.BE_KILLED_DEAF, Fate.BE_KILLED_IN_EXECUTOR, Fate.BE_KILLED_IN_GROUP)
+_WEIGHTS = {fate: 1 if fate in _IN_GROUP else 6 for fate in Fate}
+"""A group's executor is a program to be started."""
 
 _SCRIPTS = {
     Fate.FINISH: "echo start >> {file}; sleep {seconds}; echo end >> {file}",
     Fate.FAIL: "echo start >> {file}; sleep {seconds}; echo end >> {file}; exit 3",
     Fate.BE_KILLED: "echo start >> {file}; sleep 1000; echo end >> {file}",
     Fate.BE_KILLED_DEAF: "trap '' TERM; echo start >> {file}; while :; do sleep 1000; done",
+    Fate.FINISH_IN_GROUP: "echo start >> {file}; sleep {seconds}; echo end >> {file}",
+    Fate.BE_KILLED_IN_GROUP: "echo start >> {file}; sleep 1000; echo end >> {file}",
 }
 _EXPECTED = {
     Fate.FINISH: (mesos_pb2.TASK_FINISHED, "Command exited with status 0"),
@@ -57,6 +66,8 @@ _EXPECTED = {
     Fate.BE_KILLED_DEAF: (mesos_pb2.TASK_KILLED, "Command terminated with signal Killed"),
     Fate.FINISH_IN_EXECUTOR: (mesos_pb2.TASK_FINISHED, "done"),
     Fate.BE_KILLED_IN_EXECUTOR: (mesos_pb2.TASK_KILLED, "killed"),
+    Fate.FINISH_IN_GROUP: (mesos_pb2.TASK_FINISHED, "Command exited with status 0"),
+    Fate.BE_KILLED_IN_GROUP: (mesos_pb2.TASK_KILLED, "Command terminated with signal Terminated"),
 }
 
 
@@ -169,22 +180,34 @@ class Load:
 
     async def _take(self, offer: mesos_pb2.Offer) -> None:
         room = Resources.from_proto(offer.resources)
-        operation = mesos_pb2.Offer.Operation(type=mesos_pb2.Offer.Operation.LAUNCH)
-        while self.is_open and len(operation.launch.task_infos) < _PER_OFFER:
-            part = room.find(_NEED, "load")
-            if part is None:
+        operations: list[mesos_pb2.Offer.Operation] = []
+        while self.is_open and len(operations) < _PER_OFFER:
+            part, more = room.find(_NEED, "load"), room.find(_NEED + _EXECUTOR_NEED, "load")
+            if part is None or more is None:
                 break
-            room -= part
-            operation.launch.task_infos.append(self._task(offer, part))
-        for task in operation.launch.task_infos:
-            self._alive[task.task_id.value] = offer.agent_id
-        operations = [operation] if operation.launch.task_infos else []
+            room -= more
+            operations.append(self._launch(self._task(offer, part), more - part))
         with suppress(NotSubscribed):  # the master is gone; whether it has taken them, `_ask_again` finds out
             await self._client.accept([offer.id], operations, mesos_pb2.Filters(refuse_seconds=0.1))
 
+    def _launch(self, task: mesos_pb2.TaskInfo, for_executor: Resources) -> mesos_pb2.Offer.Operation:
+        self._alive[task.task_id.value] = task.agent_id
+        if self.sent[task.task_id.value].fate not in _IN_GROUP:
+            launch = mesos_pb2.Offer.Operation(type=mesos_pb2.Offer.Operation.LAUNCH)
+            launch.launch.task_infos.append(task)
+            return launch
+        group = mesos_pb2.Offer.Operation(type=mesos_pb2.Offer.Operation.LAUNCH_GROUP)
+        executor = group.launch_group.executor
+        executor.type = mesos_pb2.ExecutorInfo.DEFAULT
+        executor.executor_id.value = f"group-of-{task.task_id.value}"
+        executor.framework_id.value = self._client.framework_id or ""
+        executor.resources.extend(for_executor.to_proto())
+        group.launch_group.task_group.tasks.append(task)
+        return group
+
     def _task(self, offer: mesos_pb2.Offer, part: Resources) -> mesos_pb2.TaskInfo:
         task_id = f"task-{len(self.sent)}"
-        fate = self._random.choice(list(Fate))
+        (fate,) = self._random.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
         file = self._directory / task_id
         self.sent[task_id] = Sent(fate, file)
         task = mesos_pb2.TaskInfo(name=task_id)
