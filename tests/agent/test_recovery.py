@@ -84,3 +84,4 @@ async def test_damaged_checkpoints_stop_it_unless_they_may_be_left_out(flags: Ag
         await http.close()
     assert again.slave.id.value == AGENT_ID
     assert metrics["slave/recovery_errors"] == 1
+    assert 0 < metrics["slave/recovery_time_secs"] < 20

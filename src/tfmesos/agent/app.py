@@ -184,12 +184,13 @@ class Agent:
             containerizer=containerizer,
             start_time=time.time(),
         )
+        metrics = Metrics()
         self._api = Api(
             view,
             work_dir.path,
             ExecutorApi(runner, streams),
             ContainerApi(containerizer, work_dir, flags.http_heartbeat_interval),
-            Metrics(),
+            metrics,
         )
         cleanup.callback(self._api.close)
         self._membership = membership
@@ -205,7 +206,10 @@ class Agent:
         await containerizer.start()
         outbox.begin(group)
         runner.begin(group)
+        began_s = time.monotonic()
         await go_on(agent_id, before, containerizer, runner)
+        took_s = time.monotonic() - began_s
+        metrics.add_gauges(lambda: {"slave/recovery_time_secs": took_s})
         self._api.finish_recovery()
         membership.begin(group)
 
