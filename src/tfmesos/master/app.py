@@ -68,8 +68,8 @@ class Master:
         """Listen and serve; raises MasterError: work_dir or registry taken or unusable, address not to be had."""
         if self._work_dir is not None:
             self._work_dir.take()
-        metrics = Metrics()
-        registry = MeasuredRegistry(self._open_registry, metrics)
+        metrics, clock = Metrics(), Clock()
+        registry = MeasuredRegistry(self._open_registry, metrics, clock.now)
         router = Router()
         try:
             self._server = await HttpServer.start(router.handle, self._listen, router.receive)
@@ -80,7 +80,6 @@ class Master:
         host, port = self._advertised()
         self._node = LibprocessNode(host, port, self._routes)
         info = _master_info(str(uuid.uuid4()), host, port, self._hostname(host))
-        clock = Clock()
         allocator = MeasuredAllocator(build_allocator(self._flags, Random()), metrics, clock.now)
         core = MasterCore(self._flags, info, allocator, registry.state)
         self._engine = Engine(core, self._node, clock, registry)

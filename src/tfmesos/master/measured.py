@@ -1,7 +1,7 @@
 """Parts that are watched with a clock: `allocator/mesos/allocation_run…`, `registrar/…` (Mesos 1.11)."""
 
 from collections.abc import Callable
-from time import perf_counter, time
+from time import perf_counter
 
 from tfmesos.master.allocator import Allocation, AllocatorEvent, HierarchicalAllocator
 from tfmesos.master.core import Registry
@@ -40,11 +40,12 @@ class MeasuredAllocator:
 class MeasuredRegistry:
     """Does what the registry does that `open_registry` gives; the metrics learn its size and how long it takes."""
 
-    def __init__(self, open_registry: Callable[[], Registry], metrics: Metrics) -> None:
+    def __init__(self, open_registry: Callable[[], Registry], metrics: Metrics, now: Callable[[], float]) -> None:
         began = perf_counter()
         self._registry = open_registry()
         fetch_ms = (perf_counter() - began) * 1000
         self._metrics = metrics
+        self._now = now
         metrics.add_gauges(lambda: {_FETCH: fetch_ms, _SIZE: float(self.size)})
 
     @property
@@ -61,7 +62,7 @@ class MeasuredRegistry:
         """Write an operation down."""
         began = perf_counter()
         self._registry.record(operation)
-        self._metrics.record(_STORE, (perf_counter() - began) * 1000, time())
+        self._metrics.record(_STORE, (perf_counter() - began) * 1000, self._now())
 
     async def sync(self) -> None:
         """Until all that was recorded survives a loss of power."""
