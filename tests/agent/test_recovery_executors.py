@@ -7,17 +7,18 @@ import dataclasses
 import os
 import socket
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.agent.conftest import running_agent
-from tests.agent.in_test_master import FRAMEWORK_ID, FixedDetector, InTestMaster, command_task
+from tests.agent.in_test_master import AGENT_ID, FRAMEWORK_ID, FixedDetector, InTestMaster, command_task
 from tests.agent.test_executor_api import custom_executor, executor_task
-from tests.agent.test_recovery_tasks import checkpointed
+from tests.agent.test_recovery_tasks import checkpointed, clean_up
 from tests.agent.waiting import eventually
 from tfmesos.agent import Agent, AgentFlags
-from tfmesos.transport import HttpConnection
+from tfmesos.transport import HttpConnection, TcpAddress
 from tfmesos.wire import internal_pb2, mesos_pb2
 
 ECHO = Path(__file__).parents[1] / "executors" / "echo_executor.py"
@@ -30,6 +31,13 @@ def flags(flags: AgentFlags) -> AgentFlags:
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
     return dataclasses.replace(flags, port=port)
+
+
+@pytest.fixture(autouse=True)
+async def nothing_left(flags: AgentFlags, master: InTestMaster) -> AsyncIterator[None]:
+    """What the last agent has left to the next one ends with the test."""
+    yield
+    await clean_up(flags, master)
 
 
 def echo_executor() -> mesos_pb2.ExecutorInfo:
@@ -70,12 +78,11 @@ async def test_a_custom_executor_and_its_tasks_go_on(flags: AgentFlags, master: 
     ]
     assert (finished.state, killed.state) == (mesos_pb2.TASK_FINISHED, mesos_pb2.TASK_KILLED)
     assert [len(master.updates(task_id)) for task_id in "abc"] == [2, 2, 1]
-    master.shut_down_framework()
 
 
 def message_to(executor: mesos_pb2.ExecutorInfo, data: bytes) -> internal_pb2.FrameworkToExecutorMessage:
     message = internal_pb2.FrameworkToExecutorMessage(data=data)
-    message.slave_id.value = "in-test-S0"
+    message.slave_id.value = AGENT_ID
     message.framework_id.value = FRAMEWORK_ID
     message.executor_id.CopyFrom(executor.executor_id)
     return message
@@ -113,8 +120,6 @@ async def eventually_connected(port: int) -> HttpConnection:
             return probe.connect_ex(("127.0.0.1", port)) == 0
 
     await eventually(listens)
-    from tfmesos.transport import TcpAddress
-
     return await HttpConnection.open(TcpAddress("127.0.0.1", port))
 
 

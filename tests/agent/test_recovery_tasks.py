@@ -30,6 +30,20 @@ from tfmesos.wire.text import TERMINAL_STATES
 _Status = mesos_pb2.TaskStatus
 
 
+@pytest.fixture(autouse=True)
+async def nothing_left(flags: AgentFlags, master: InTestMaster) -> AsyncIterator[None]:
+    """What the last agent has left to the next one ends with the test."""
+    yield
+    await clean_up(flags, master)
+
+
+async def clean_up(flags: AgentFlags, master: InTestMaster) -> None:
+    cleaner = Agent(dataclasses.replace(flags, recover="cleanup"), detector=FixedDetector(master.leader))
+    await cleaner.start()
+    await cleaner.wait_stopped()
+    await cleaner.close()
+
+
 def checkpointed() -> mesos_pb2.FrameworkInfo:
     info = framework(PARTITION_AWARE)
     info.checkpoint = True
@@ -235,12 +249,7 @@ async def test_cleanup_ends_what_the_agent_before_has_left(flags: AgentFlags, ma
     async with working_agent(flags, master, command_task("t", "sleep 1000")):
         status = await master.wait_for_state("t", mesos_pb2.TASK_RUNNING)
 
-    cleaner = Agent(
-        dataclasses.replace(flags, recover="cleanup", hostname="another"), detector=FixedDetector(master.leader)
-    )
-    await cleaner.start()
-    await cleaner.wait_stopped()
-    await cleaner.close()
+    await clean_up(dataclasses.replace(flags, hostname="another"), master)
 
     assert not is_alive(status.container_status.executor_pid)
     async with running_agent(flags, master):
