@@ -138,6 +138,7 @@ async def test_closing_takes_a_level_back() -> None:
         ("1", None, "Expecting 'duration=value' in query.\n"),
         ("x", "1secs", "Invalid level 'x'.\n"),
         ("-1", "1secs", "Invalid level '-1'.\n"),
+        ("--1", "1secs", "Invalid level '--1'.\n"),
         ("²", "1secs", "Invalid level '²'.\n"),
         ("1", "x", "Invalid duration 'x': Failed to convert '' to number.\n"),
     ],

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from tfmesos.master import Master
+from tfmesos.master import Master, MasterFlags
 from tfmesos.resources import Resources
 from tfmesos.transport import (
     HttpConnection,
@@ -209,3 +209,22 @@ def launch(task_id: str, offer: dict[str, Any]) -> dict[str, Any]:
         "operations": [{"type": "LAUNCH", "launch": {"task_infos": [task]}}],
         "filters": {"refuse_seconds": 0},
     }
+
+
+@asynccontextmanager
+async def started(**flags: Any) -> AsyncIterator[Client]:
+    """A client of a master with these flags."""
+    master = Master(MasterFlags(port=0, registry="in_memory", **flags))
+    await master.start()
+    assert isinstance(master.address, TcpAddress)
+    try:
+        async with Client(master.address) as client:
+            yield client
+    finally:
+        await master.close()
+
+
+async def call(client: Client, kind: str, **fields: object) -> Any:
+    response = await client.post("/api/v1", {"type": kind, **fields})
+    assert response.status == 200, response
+    return json.loads(response.body) if response.body else None

@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.master.conftest import Recorded
-from tests.master.peers import JSON, Agent, Client, Scheduler, launch
-from tfmesos.master import Master, MasterFlags
-from tfmesos.transport import HttpConnection, TcpAddress
+from tests.master.peers import JSON, Agent, Client, Scheduler, call, launch, started
+from tfmesos.master import Master
+from tfmesos.transport import HttpConnection
 from tfmesos.wire import internal_pb2, master_pb2, mesos_pb2
 
 LOG = "/master/log"
 RUNNING = mesos_pb2.TASK_RUNNING
-
-
-@asynccontextmanager
-async def started(**flags: Any) -> AsyncIterator[Client]:
-    """A client of a master with these flags."""
-    master = Master(MasterFlags(port=0, registry="in_memory", **flags))
-    await master.start()
-    assert isinstance(master.address, TcpAddress)
-    try:
-        async with Client(master.address) as client:
-            yield client
-    finally:
-        await master.close()
-
-
-async def call(client: Client, kind: str, **fields: object) -> Any:
-    response = await client.post("/api/v1", {"type": kind, **fields})
-    assert response.status == 200, response
-    return json.loads(response.body) if response.body else None
 
 
 async def refusal(client: Client, kind: str, **fields: object) -> tuple[int, str]:
@@ -224,84 +202,6 @@ async def test_the_summary_counts_tasks_by_agent_and_framework(master: Master, c
         for entry, partners in ((summary["slaves"][0], "framework_ids"), (summary["frameworks"][0], "slave_ids")):
             assert (entry["TASK_RUNNING"], entry["TASK_STAGING"]) == (1, 0)
             assert entry[partners] == [scheduler.framework_id if partners == "framework_ids" else agent.id]
-
-
-# --- roles ---
-
-
-async def test_roles_with_a_weight_and_their_ancestors_are_known() -> None:
-    async with started(weights=(("a/b", 2.5),)) as client:
-        roles = {role["name"]: role for role in (await client.get_json("/roles"))["roles"]}
-        assert list(roles) == ["a", "a/b"]
-        assert [role["weight"] for role in roles.values()] == [1.0, 2.5]
-        assert await client.get_json("/weights") == [{"role": "a/b", "weight": 2.5}]
-        told = (await call(client, "GET_ROLES"))["get_roles"]["roles"]
-        assert told == [{"name": "a", "weight": 1.0}, {"name": "a/b", "weight": 2.5}]
-        weights = await call(client, "GET_WEIGHTS")
-        assert weights["get_weights"] == {"weight_infos": [{"weight": 2.5, "role": "a/b"}]}
-
-
-@pytest.mark.parametrize("is_call", [True, False])
-async def test_weights_are_changed_and_outlive_the_master(tmp_path: Path, is_call: bool) -> None:
-    flags: dict[str, Any] = {"port": 0, "work_dir": str(tmp_path), "weights": (("a", 2.0),)}
-    wish = [{"role": "b", "weight": 3.5}]
-    both = [{"role": "a", "weight": 2.0}, {"role": "b", "weight": 3.5}]
-    for is_first in (True, False):
-        master = Master(MasterFlags(**flags))
-        await master.start()
-        assert isinstance(master.address, TcpAddress)
-        async with Client(master.address) as client:
-            if is_first and is_call:
-                assert await call(client, "UPDATE_WEIGHTS", update_weights={"weight_infos": wish}) is None
-            elif is_first:
-                response = await client.connection.request("PUT", "/weights", {}, json.dumps(wish).encode())
-                assert (response.status, response.body) == (200, b"")
-            assert await client.get_json("/weights") == both
-        await master.close()
-
-
-async def test_new_weights_count_at_once(master: Master, client: Client) -> None:
-    async with Agent.running(master), Scheduler.subscribed(client, role="a") as scheduler:
-        offer = (await scheduler.event("OFFERS"))["offers"]["offers"][0]
-        wish = [{"role": "a", "weight": 2.0}]
-        assert (await client.connection.request("PUT", "/weights", {}, json.dumps(wish).encode())).status == 200
-        assert (await scheduler.event("RESCIND"))["rescind"]["offer_id"] == offer["id"]
-        assert await scheduler.event("OFFERS")
-        assert (await client.get_json("/roles"))["roles"][0]["weight"] == 2.0
-
-
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [
-        (
-            b'[{"role":"/x","weight":1}]',
-            "validate update weights request JSON: Invalid role '/x': Role '/x' cannot start",
-        ),
-        (b'[{"role":"x","weight":0}]', "validate update weights request JSON: Invalid weight '0' for role 'x'"),
-        (b'[{"role":"x"}]', "parse update weights request JSON: Missing required fields: weight"),
-        (b'{"role":"x","weight":1}', "parse update weights request JSON: a list"),
-        (b'["x"]', "parse update weights request JSON: "),
-        (b"\xff", "parse update weights request JSON: "),
-        (b"[" * 100_000, "parse update weights request JSON: "),
-    ],
-)
-async def test_weights_that_make_no_sense_are_refused(client: Client, body: bytes, text: str) -> None:
-    response = await client.connection.request("PUT", "/weights", {}, body)
-    assert response.status == 400
-    assert response.body.decode().startswith(f"Failed to {text}")
-
-
-async def test_roles_show_what_their_frameworks_hold(master: Master, client: Client, recorded: Recorded) -> None:
-    async with Agent.running(master, "cpus:4;mem:4096;ports:[31000-32000]"), Scheduler.subscribed(client) as scheduler:
-        offer = (await scheduler.event("OFFERS"))["offers"]["offers"][0]
-        [role] = (await client.get_json("/roles"))["roles"]
-        assert set(role) == set(recorded.json("operator", 167)["roles"][0])
-        assert role["resources"] == role["offered"] == {"cpus": 4.0, "mem": 4096.0, "ports": 1001.0}
-        await scheduler.call("ACCEPT", accept=launch("t", offer))
-        [role] = (await client.get_json("/roles"))["roles"]
-        assert role["allocated"] == {"cpus": 1.0}
-        [told] = (await call(client, "GET_ROLES"))["get_roles"]["roles"]
-        assert "ports" not in [resource["name"] for resource in told["resources"]]
 
 
 # --- files, log, metrics ---

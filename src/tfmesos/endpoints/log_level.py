@@ -2,8 +2,11 @@
 
 import asyncio
 import logging
+import re
 
 from tfmesos.endpoints.pages import duration_of
+
+_NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
 class BadLevel(ValueError):
@@ -25,7 +28,7 @@ class LogLevel:
             raise BadLevel("Expecting 'level=value' in query.\n")
         if duration is None:
             raise BadLevel("Expecting 'duration=value' in query.\n")
-        if not (level.lstrip("-").isascii() and level.lstrip("-").isdigit() and len(level) < 10):
+        if not _NUMBER.fullmatch(level):
             raise BadLevel(f"Invalid level '{level}'.\n")
         try:
             seconds = duration_of(duration)
