@@ -4,22 +4,28 @@ python scripts/print_compat.py > docs/compat.md
 """
 
 import sys
+import textwrap
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.compat.differences import DIFFERENCES, NOT_REPLAYED, Difference
 from tests.compat.features import FEATURES
-from tests.compat.sessions import AGENT_SESSIONS, MASTER_SESSIONS, Session
+from tests.compat.sessions import SESSIONS
 
+_WIDTH = 118
 _HEAD = """\
 # How close to Apache Mesos 1.11
 
 ## What the recordings show
 
-The tests replay recorded sessions of stock Apache Mesos 1.11.0 programs, request by request and in order, against our
-master ({masters})
-and against our agent ({agents}).
+The tests replay recorded sessions of stock Apache Mesos 1.11.0 programs, request by request and in order: what agents,
+schedulers and clients sent to the master against our master, and what the master, executors and clients sent to the
+agent against our agent (the libprocess messages of stock command executors, too; our agent has no use for them). The
+sessions are
+
+{sessions}.
+
 Ids are mapped. For each answer they compare the status, the headers that mean something, the set of keys of a JSON or
 protobuf body, and texts; for each event and each libprocess message the set of keys; for status updates also state,
 source, reason and message; and there must be no events and messages beyond the recorded ones. Not compared: values of
@@ -48,14 +54,11 @@ _FEATURES = """
 
 def page() -> str:
     """The whole page."""
-    head = _HEAD.format(masters=_named(MASTER_SESSIONS), agents=_named(AGENT_SESSIONS))
+    names = ", ".join(f"`{session.name}`" for session in SESSIONS)
+    head = _HEAD.format(sessions=textwrap.fill(names, _WIDTH, break_on_hyphens=False))
     rows = "".join(_row(difference) for difference in DIFFERENCES)
     left_out = "".join(f"| {session} | {reason} |\n" for session, reason in NOT_REPLAYED.items())
     return head + rows + _NOT_REPLAYED + left_out + _FEATURES + "\n".join(_feature_lines())
-
-
-def _named(sessions: tuple[Session, ...]) -> str:
-    return ", ".join(f"`{session.name}`" for session in sessions)
 
 
 def _row(difference: Difference) -> str:

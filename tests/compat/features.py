@@ -16,7 +16,7 @@ _LATER = "a later release"
 _SCHEDULER_API = (
     Feature("SUBSCRIBE, TEARDOWN, failover with the same id, `failover_timeout`", "yes", "JSON and protobuf"),
     Feature("ACCEPT with LAUNCH", "yes", "every check of Mesos, with its texts"),
-    Feature("ACCEPT with LAUNCH_GROUP", "yes", "an empty group leaks no executor, as it does in Mesos"),
+    Feature("ACCEPT with LAUNCH_GROUP", "yes", "an empty group leaks no executor; in Mesos it does"),
     Feature("ACCEPT with RESERVE, UNRESERVE, CREATE, DESTROY, GROW_VOLUME, SHRINK_VOLUME", "no", _LATER),
     Feature("ACCEPT with CREATE_DISK, DESTROY_DISK (storage providers)", "no", "no resource providers"),
     Feature("DECLINE, REVIVE, SUPPRESS, filters, `offer_filters`", "yes", ""),

@@ -12,13 +12,13 @@ _QUICK_PINGS = replace(_FLAGS, agent_ping_timeout=1.0)
 class Session:
     """One folder of tests/golden/transcripts.
 
-    `to_master` and `to_agent` are the numbers of requests that the other sides send to each; fewer replayed means that
-    the replay passes some over. 0: that side is not replayed (`differences.LATER` says why).
+    `to_master` and `to_agent` are the numbers of requests that the other sides send to each (those whose bytes the
+    recorder kept); fewer replayed means that the replay passes some over.
     """
 
     name: str
-    to_master: int = 0
-    to_agent: int = 0
+    to_master: int
+    to_agent: int
     master_flags: MasterFlags = _FLAGS
     agent_flags: tuple[str, ...] = ()
     has_log: bool = False
@@ -67,5 +67,3 @@ SESSIONS = (
     Session(name="gpu", to_master=52, to_agent=49),
     Session(name="two-masters", to_master=12, to_agent=10),
 )
-MASTER_SESSIONS = tuple(session for session in SESSIONS if session.to_master)
-AGENT_SESSIONS = tuple(session for session in SESSIONS if session.to_agent)

@@ -11,7 +11,7 @@ from tests.compat.agent_side import AgentReplay
 from tests.compat.differences import absent_of
 from tests.compat.master_side import MasterReplay
 from tests.compat.quick_loop import QuickLoop
-from tests.compat.sessions import AGENT_SESSIONS, SESSIONS, Session
+from tests.compat.sessions import SESSIONS, Session
 from tests.compat.verdict import Findings, faults_of
 
 _AT_ONCE = 4
@@ -32,9 +32,7 @@ def agent_findings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Fin
             return replay.findings
 
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(replay(session, tmp_path_factory.mktemp(session.name))) for session in AGENT_SESSIONS
-            ]
+            tasks = [group.create_task(replay(session, tmp_path_factory.mktemp(session.name))) for session in SESSIONS]
         return {task.result().session: task.result() for task in tasks}
 
     return asyncio.run(replay_all())
@@ -44,8 +42,7 @@ def agent_findings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Fin
 def test_a_recorded_session_goes_as_with_stock_mesos(
     session: Session, agent_findings: Mapping[str, Findings], tmp_path: Path
 ) -> None:
-    both = [replay_to_master(session, tmp_path)] if session.to_master else []
-    both += [agent_findings[session.name]] if session.to_agent else []
+    both = [replay_to_master(session, tmp_path), agent_findings[session.name]]
 
     for findings in both:
         print(

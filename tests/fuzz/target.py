@@ -22,7 +22,8 @@ class Target:
     @property
     def port(self) -> int:
         """Where it listens."""
-        match = _PORT.search(" ".join(self.daemon._argv))
+        assert self.daemon.process is not None
+        match = _PORT.search(str(self.daemon.process.args))
         assert match is not None
         return int(match[1])
 
