@@ -117,6 +117,19 @@ def test_another_file_in_its_place_is_refused_by_name(tmp_path: Path, contents: 
         Registrar.open(tmp_path, 2)
 
 
+def test_damage_is_told_with_what_to_do(tmp_path: Path) -> None:
+    registrar = Registrar.open(tmp_path, 2)
+    record(registrar, [AdmitAgent(info=agent_info(name), pid="slave(1)@127.0.0.1:1") for name in "ab"])
+    registrar.close()
+    path = tmp_path / REGISTRY_FILE
+    contents = bytearray(path.read_bytes())
+    contents[contents.index(b"host of a")] ^= 1
+    path.write_bytes(contents)
+
+    with pytest.raises(RegistryUnusable, match=r"damaged at byte .*; move the file away to start"):
+        Registrar.open(tmp_path, 2)
+
+
 def test_a_place_that_cannot_be_is_told(tmp_path: Path) -> None:
     with pytest.raises(RegistryUnusable, match="No such file or directory"):
         Registrar.open(tmp_path / "nowhere", 2)

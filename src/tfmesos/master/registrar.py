@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tfmesos.journal import FLAG, SECONDS, TEXT, JournalError, Keeper, RecordCodec, message
+from tfmesos.journal import (
+    FLAG,
+    SECONDS,
+    TEXT,
+    JournalDamaged,
+    JournalError,
+    JournalUnreadable,
+    Keeper,
+    RecordCodec,
+    message,
+)
 from tfmesos.master.core.registry import (
     AdmitAgent,
     EndFramework,
@@ -58,6 +68,9 @@ class Registrar:
         path = work_dir / REGISTRY_FILE
         try:
             keeper = Keeper.open(path, kind=_KIND, version=_VERSION, codec=_CODEC)
+        except (JournalDamaged, JournalUnreadable) as error:
+            reason = f"{error.reason}; move the file away to start without its contents"
+            raise RegistryUnusable(str(path), reason) from error
         except JournalError as error:
             raise RegistryUnusable(str(path), error.reason) from error
         except OSError as error:
