@@ -33,7 +33,7 @@ def avmesos() -> Path:
 
 @pytest.fixture(scope="module")
 def avmesos_cli() -> Path:
-    return environment_with("avmesos-cli", "avmesos-cli==1.0.0", "requests")
+    return environment_with("avmesos-cli", "avmesos-cli==1.0.0", "requests", "zombie-imp; python_version >= '3.12'")
 
 
 def run_framework(avmesos: Path, cluster: Cluster, task_id: str, command: str) -> list[str]:

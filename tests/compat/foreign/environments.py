@@ -2,7 +2,7 @@
 
 PyPI `avmesos` (a framework's library) and `avmesos-cli` (operators' commands) both are the package `avmesos` and
 overwrite each other's `avmesos/__init__.py`, so they cannot share one. avmesos-cli 1.0.0 imports `requests` without
-asking for it.
+asking for it, and `imp`, which Python 3.12 has no more: there PyPI `zombie-imp` stands in for it.
 """
 
 import os
