@@ -78,7 +78,7 @@ class Sent:
     fate: Fate
     file: Path
     is_unknown: bool = False
-    """The master says that it has never got it."""
+    """Nobody knows of it: it was lost with the master that it was sent to."""
     hearsay: set[mesos_pb2.TaskState.ValueType] = field(default_factory=set)
     """What the master said that the task's state was."""
     updates: dict[bytes, mesos_pb2.TaskStatus] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Sent:
         """What is wrong with what was heard."""
         if self.is_unknown:
             if self.updates or self.lines:
-                yield f"{self.fate.name}: unknown to the master, but it ran"
+                yield f"{self.fate.name}: nobody knows of it, but it ran"
             return
         told = [f"{state_name(status.state)} {status.message!r}" for status in self.updates.values()]
         if len(self.ends) != 1:
@@ -246,7 +246,7 @@ class Load:
         if not status.uuid and status.reason in _HEARSAY:
             if not sent.ends:  # else it was asked for before its end was acknowledged, and answered afterwards
                 sent.hearsay.add(status.state)
-            if status.state == mesos_pb2.TASK_UNKNOWN and not sent.updates:
+            if status.state in (mesos_pb2.TASK_UNKNOWN, mesos_pb2.TASK_GONE) and not sent.updates:
                 sent.is_unknown = True
                 self._end(task_id)
             return

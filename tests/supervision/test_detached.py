@@ -202,7 +202,7 @@ class TestAfterTheOwner:
         await owner.launch(spec)
         await owner.die()
         termination = await expect(supervisors, spec)
-        assert termination == Termination(wait_status=None, killed=False, message="the agent was lost")
+        assert termination == Termination(wait_status=None, killed=False, message="the agent was lost", has_run=False)
         assert not (tmp_path / "stdout").exists()
 
     async def test_a_program_that_nobody_adopts_is_ended(
@@ -407,7 +407,7 @@ class TestRecords:
     async def test_there_never_was_one(self, supervisors: Supervisors, tmp_path: Path) -> None:
         termination = await supervisors.adopt(str(tmp_path))
         message = f"there is no record in {str(tmp_path)!r}: it was never started"
-        assert termination == Termination(wait_status=None, killed=False, message=message)
+        assert termination == Termination(wait_status=None, killed=False, message=message, has_run=False)
 
     async def test_the_machine_was_started_again(
         self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors

@@ -26,7 +26,8 @@ async def settle(record_dir: str) -> Termination:
             return unknown(f"there is no record of it in {record_dir!r}")
         origin, life = record
         if life.has_ended:
-            return Termination(wait_status=life.wait_status, killed=life.killed, message=life.message)
+            has_run = life.task_pid is not None or life.wait_status is not None
+            return Termination(wait_status=life.wait_status, killed=life.killed, message=life.message, has_run=has_run)
         if is_over:
             message = f"its supervisor (pid {origin.pid}) was lost, or could not write its record"
             return unknown(message, killed=life.killed)
@@ -45,9 +46,9 @@ def _look(record_dir: str) -> tuple[bool, tuple[Origin, LifeRecord] | None]:
     return True, _place.read(record_dir)
 
 
-def unknown(message: str, *, killed: bool = False) -> Termination:
+def unknown(message: str, *, killed: bool = False, has_run: bool = True) -> Termination:
     """An end nobody saw."""
-    return Termination(wait_status=None, killed=killed, message=message)
+    return Termination(wait_status=None, killed=killed, message=message, has_run=has_run)
 
 
 def _end_remains(origin: Origin, life: LifeRecord) -> bool:

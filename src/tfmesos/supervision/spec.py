@@ -75,8 +75,10 @@ class Termination:
     program that cannot be executed counts as exited with status 1 (Mesos 1.11: the command executor), with the reason
     in `message` and in its stderr.
     `killed`: a kill was asked for, by whomever. `message`: a line for a person, None if there is nothing to say.
+    `has_run`: False only from `Supervisors.adopt`, if it is certain that the program was never started.
     """
 
     wait_status: int | None
     killed: bool
     message: str | None = None
+    has_run: bool = True

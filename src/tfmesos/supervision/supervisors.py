@@ -85,7 +85,7 @@ class Supervisors:
             while not self._is_closed:
                 record = _place.read(record_dir)
                 if record is None:
-                    return unknown(f"there is no record in {record_dir!r}: it was never started")
+                    return unknown(f"there is no record in {record_dir!r}: it was never started", has_run=False)
                 origin, life = record
                 if not life.has_ended and origin.boot_id != read_boot_id():
                     return unknown("the machine was started again", killed=life.killed)

@@ -129,8 +129,25 @@ async def test_a_container_that_waited_at_its_gate_is_reported_as_never_run(
     found = await (await restart()).recover([before.id])
 
     termination = await found[before.id].wait()
-    assert termination.wait_status is None
+    assert (termination.wait_status, termination.has_run) == (None, False)
     assert "ran" not in os.listdir(before.directory)
+
+
+async def test_a_nested_container_that_was_never_run_can_be_launched_again(
+    restart: Restart, configure: Configure
+) -> None:
+    first = await restart()
+    parent = await _run(first, configure, "sleep 60", checkpoint=True)
+    config = configure("exit 3", name="nested", parent=parent.id)
+    await first.launch(config)
+
+    after = await restart()
+    found = await after.recover([parent.id])
+    again = await after.launch(config)
+    await again.open_gate()
+
+    assert set(found) == {parent.id}
+    assert (await again.wait()).wait_status == 3 << 8
 
 
 async def test_a_configuration_that_cannot_be_read_makes_an_orphan(
