@@ -48,7 +48,11 @@ def calls(draw: st.DrawFn, receiver: str) -> bytes:
     path, cls = draw(st.sampled_from(CALLS[receiver]))
     kind = draw(st.sampled_from(sorted(cls.Type.keys())))
     fields = [field.name for field in cls.DESCRIPTOR.fields]
-    call = {"type": kind, kind.lower(): draw(json_values), draw(st.sampled_from(fields)): draw(json_values)}
+    call = {
+        "type": draw(st.sampled_from((kind, kind, kind, "\ud800", 7))),
+        kind.lower(): draw(json_values),
+        draw(st.sampled_from(fields)): draw(json_values),
+    }
     inner = next((field for field in cls.DESCRIPTOR.fields if field.name == kind.lower()), None)
     if inner is not None and inner.message_type is not None and draw(st.booleans()):
         call[inner.name] = {field.name: draw(json_values) for field in inner.message_type.fields}
