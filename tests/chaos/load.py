@@ -113,13 +113,13 @@ class Sent:
         elif end.reason == mesos_pb2.TaskStatus.REASON_TASK_KILLED_DURING_LAUNCH or not lines:
             if end.state != mesos_pb2.TASK_KILLED or lines:
                 yield f"{self.fate.name}: {lines}, but: {told}"
-        elif (end.state, end.message) != _EXPECTED[self.fate] and not self._was_killed_early(end):
+        elif (end.state, end.message) != _EXPECTED[self.fate] and not self._was_killed_otherwise(end):
             yield f"{self.fate.name}: {lines}: {told}"
 
-    def _was_killed_early(self, end: mesos_pb2.TaskStatus) -> bool:
-        """Before the shell has read `trap`."""
-        is_early = end.message == _EXPECTED[Fate.BE_KILLED][1]
-        return self.fate is Fate.BE_KILLED_DEAF and end.state == mesos_pb2.TASK_KILLED and is_early
+    def _was_killed_otherwise(self, end: mesos_pb2.TaskStatus) -> bool:
+        """Before the shell had read `trap`; or so long after SIGTERM, with the agent away, that SIGKILL was due."""
+        signals = [_EXPECTED[fate][1] for fate in (Fate.BE_KILLED, Fate.BE_KILLED_DEAF)]
+        return self.fate in _TO_BE_KILLED and end.state == mesos_pb2.TASK_KILLED and end.message in signals
 
 
 class Load:
