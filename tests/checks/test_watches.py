@@ -235,3 +235,29 @@ async def test_nothing_is_left_after_close() -> None:
             await checks.close()
             assert [task for task in asyncio.all_tasks() if "_Watch" in repr(task)] == []
         assert ear.news.empty()
+
+
+async def test_close_waits_until_a_command_that_was_paused_before_has_been_ended() -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    ended: list[bool] = []
+
+    async def run(command: mesos_pb2.CommandInfo) -> int:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            await may_end.wait()
+            ended.append(True)
+        return 0
+
+    async with watching(quick(Health(command=mesos_pb2.CommandInfo(value="x"))), run) as (_, checks):
+        await begun.wait()
+        checks.pause()
+        closing = asyncio.create_task(checks.close())
+        await asyncio.wait([closing], timeout=0.01)
+        assert not closing.done()
+
+        may_end.set()
+        await closing
+
+    assert ended == [True]

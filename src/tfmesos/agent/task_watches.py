@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from tfmesos.agent.containerizer import (
+    Container,
     ContainerConfig,
     ContainerId,
     Containerizer,
@@ -86,12 +87,21 @@ class TaskWatches:
         try:
             await container.open_gate()
             ended = await container.wait()
-        except asyncio.CancelledError:
-            container.kill(0.0)
-            await asyncio.shield(container.wait())
-            raise
         finally:
-            await self._containerizer.remove(container)
+            ending = asyncio.ensure_future(self._end(container))
+            self._closing.add(ending)
+            ending.add_done_callback(self._closing.discard)
+            await asyncio.shield(ending)  # it goes on if this is cancelled once more, by the time limit and by `stop`
         if ended.wait_status is None:
             raise OSError(ended.message or "the command was lost")
         return ended.wait_status
+
+    async def _end(self, container: Container) -> None:
+        """Nothing is left of the look afterwards. A sandbox that cannot be removed is no fault of the task."""
+        if container.termination is None:
+            container.kill(0.0)
+        await container.wait()
+        try:
+            await self._containerizer.remove(container)
+        except OSError as error:
+            _log.warning("sandbox of check %s cannot be removed: %s", container.id, error)

@@ -110,6 +110,7 @@ class _Watch:
         self._teller = teller
         self._started_at = 0.0
         self._running: asyncio.Task[None] | None = None
+        self._is_stopped = False
 
     def start(self) -> None:
         self._started_at = _now()
@@ -117,11 +118,14 @@ class _Watch:
 
     def resume(self) -> None:
         former = self._running
-        if former is not None and (former.done() or former.cancelling()):
+        if former is not None and self._is_stopped:
+            self._is_stopped = False
             self._running = asyncio.create_task(self._run(0.0, former))
 
     def stop(self) -> None:
-        if self._running is not None:
+        """Cancel once: a second time would tear a command's look from what it does to end the command."""
+        if self._running is not None and not self._is_stopped:
+            self._is_stopped = True
             self._running.cancel()
 
     async def wait_stopped(self) -> None:
