@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -30,22 +32,57 @@ class Cluster:
         return {pid: name for pid, name in names.items() if name not in ("", "tfmesos-forks")}
 
 
+class Daemons:
+    """A master and an agent that can be started again where they were."""
+
+    def __init__(self, start_run: StartRun, directory: Path) -> None:
+        self._start_run = start_run
+        self._directory = directory
+        self.mark = new_mark()
+        self.master = self.start_master(port=0)
+        self._port = _port_of(self.master)
+        self.address = f"127.0.0.1:{self._port}"
+        self._agent_port = 0
+        self.agent = self.start_agent()
+        self._agent_port = _port_of(self.agent)
+
+    def start_master(self, port: int | None = None) -> Run:
+        port = self._port if port is None else port
+        work_dir = f"--work_dir={self._directory}/master"
+        self.master = self._start_run("mesos_master", "--ip=127.0.0.1", f"--port={port}", work_dir, mark=self.mark)
+        self.master.expect(" listens on ")
+        return self.master
+
+    def start_agent(self) -> Run:
+        self.agent = self._start_run(
+            "mesos_agent", f"--master={self.address}", f"--port={self._agent_port}",
+            f"--work_dir={self._directory}/agent",
+            "--resources=cpus:8;mem:16384;ports:[21000-21100]", mark=self.mark,
+        )  # fmt: skip
+        self.agent.expect("registered with ")
+        return self.agent
+
+    def start_job(self, *options: str, script: str) -> Run:
+        wanted = ("-m", self.address, "-w", "2", "-s", "1", "--worker-logs", "*", "--env", self.mark, *options)
+        return self._start_run("tfrun", *wanted, "--", "sh", "-c", script, mark=self.mark)
+
+
+def _port_of(run: Run) -> int:
+    match = re.search(r"@127\.0\.0\.1:(\d+)", run.output.decode())
+    assert match is not None
+    return int(match[1])
+
+
 @pytest.fixture
-def cluster(start_run: StartRun, tmp_path: Path) -> Cluster:
-    mark = new_mark()
-    master = start_run("mesos_master", "--ip=127.0.0.1", "--port=0", f"--work_dir={tmp_path}/master", mark=mark)
-    master.expect(" listens on ")
-    address = re.search(r"127\.0\.0\.1:\d+", master.output.decode())
-    assert address is not None
-    agent = start_run(
-        "mesos_agent", f"--master={address[0]}", "--port=0", f"--work_dir={tmp_path}/agent",
-        "--resources=cpus:8;mem:16384;ports:[21000-21100]", mark=mark,
-    )  # fmt: skip
-    agent.expect(" registered with ")
-    wanted = ("-m", address[0], "-w", "2", "-s", "1", "--worker-logs", "*", "--env", mark)
-    job = start_run("tfrun", *wanted, "--", "sh", "-c", f"{TREE}sleep 1000", mark=mark)
+def daemons(start_run: StartRun, tmp_path: Path) -> Daemons:
+    return Daemons(start_run, tmp_path)
+
+
+@pytest.fixture
+def cluster(daemons: Daemons) -> Cluster:
+    job = daemons.start_job(script=f"{TREE}sleep 1000")
     job.expect("task is ready", TASKS)
-    return Cluster(master, agent, job)
+    return Cluster(daemons.master, daemons.agent, job)
 
 
 def test_the_launcher(cluster: Cluster) -> None:
@@ -81,3 +118,39 @@ def wait_for_no_task(cluster: Cluster) -> None:
     while (left := cluster.tasks()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == {}
+
+
+WAITS = 'echo task is ready; until [ -e "{go}" ]; do sleep 0.1; done; echo task is done'
+"""Until a file is there: the parts are shot at while it waits."""
+
+
+@pytest.mark.parametrize("lost", ["master", "agent", "both"])
+def test_a_job_goes_on_over_restarts(daemons: Daemons, tmp_path: Path, lost: str) -> None:
+    # given a job whose tasks outlive their agent
+    go = tmp_path / "go"
+    job = daemons.start_job("--checkpoint", "--no-placeholders", script=WAITS.format(go=go))
+    job.expect("task is ready", TASKS)
+    # when a part is killed and started again
+    for part in ("agent", "master") if lost == "both" else (lost,):
+        os.kill(getattr(daemons, part).process.pid, signal.SIGKILL)
+        getattr(daemons, part).process.wait()
+    if lost != "agent":
+        daemons.start_master()
+    if lost != "master":
+        daemons.start_agent()
+    # then the job ends as if nothing had been, with all of its output
+    go.touch()
+    assert job.process.wait(60) == 0
+    assert job.read_rest(5.0).count("task is done") == TASKS
+
+
+def test_a_job_whose_framework_was_torn_down_meanwhile_says_so(daemons: Daemons, tmp_path: Path) -> None:
+    job = daemons.start_job(script=WAITS.format(go=tmp_path / "go"))
+    job.expect("task is ready", TASKS)
+
+    with urlopen(f"http://{daemons.address}/frameworks") as answer:
+        framework_id = json.load(answer)["frameworks"][0]["id"]
+    urlopen(f"http://{daemons.address}/teardown", data=f"frameworkId={framework_id}".encode()).close()
+
+    assert job.process.wait(30) == 1
+    assert "torn down by operator" in job.read_rest(1.0)
