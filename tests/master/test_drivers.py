@@ -157,6 +157,17 @@ def test_a_driver_that_wants_no_offers_gets_none_after_a_restart_either(world: W
     assert driver.offers()
 
 
+def test_an_aborted_driver_gets_no_offers_after_a_restart_either(world: World, driver: Driver) -> None:
+    aborted = internal_pb2.DeactivateFrameworkMessage(framework_id=mesos_pb2.FrameworkID(value=driver.id))
+    world.do(PeerSaid(driver.pid, aborted))
+    driver.world = world.restarted()
+    driver.world.register()
+    assert not driver.offers()
+    driver.subscribe()
+    driver.world.wait(1.0)
+    assert driver.offers()
+
+
 def test_a_driver_that_died_with_the_master_is_removed_after_its_time(world: World, driver: Driver) -> None:
     restarted = world.restarted()
     restarted.do(LinkBroken(driver.pid))

@@ -7,6 +7,7 @@ from tfmesos.master.core.events import BindStream, CancelTimer, EndStream, Heart
 from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.registry import ForgetDriver, KeepDriver
 from tfmesos.master.ids import FrameworkId, StreamId
+from tfmesos.master.validation import framework_roles
 from tfmesos.transport import NO_PID, Pid
 from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
 
@@ -43,12 +44,13 @@ class Channels:
         self.heartbeat(framework.id, channel)
 
     def renew(self, framework: Framework) -> None:
-        """The framework changed: what is kept of a driver follows."""
+        """The framework changed: what is kept of a driver follows. An aborted one wants no offers of any master."""
         if not framework.pid:
             return
         info = mesos_pb2.FrameworkInfo()
         info.CopyFrom(framework.info)
-        kept = KeepDriver(info=info, pid=str(framework.pid), suppressed=" ".join(sorted(framework.suppressed)))
+        unwanted = framework_roles(info) if framework.is_aborted else framework.suppressed
+        kept = KeepDriver(info=info, pid=str(framework.pid), suppressed=" ".join(sorted(unwanted)))
         if self._books.registry.drivers.get(framework.id) != kept:
             self._ledger.record(kept)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from tfmesos.master import allocator as alloc
 from tfmesos.master.core.books import Framework
 from tfmesos.master.core.driver_messages import OldMessage, call_of
 from tfmesos.master.core.endings import Endings
@@ -58,9 +57,7 @@ class Drivers:
         """The driver was aborted: no more offers until it subscribes again."""
         framework = self._framework(sender, FrameworkId(message.framework_id.value))
         if framework is not None:
-            framework.is_aborted = True
-            self._ledger.withdraw_offers(framework.offers.values(), rescind=True)
-            self._ledger.inform(alloc.FrameworkSetActive(framework_id=framework.id, is_active=False))
+            self._subscriptions.abort(framework)
 
     def break_link(self, pid: Pid) -> None:
         """The connection to a driver ended."""

@@ -118,6 +118,13 @@ class Subscriptions:
             self._ledger.inform(alloc.OffersRevived(framework_id=framework.id, roles=chosen))
             self._ledger.wants_allocation = True
 
+    def abort(self, framework: Framework) -> None:
+        """Its driver was aborted: no more offers until it subscribes again."""
+        framework.is_aborted = True
+        self._channels.renew(framework)
+        self._ledger.withdraw_offers(framework.offers.values(), rescind=True)
+        self._ledger.inform(alloc.FrameworkSetActive(framework_id=framework.id, is_active=False))
+
     def _subscription_error(
         self,
         info: mesos_pb2.FrameworkInfo,
