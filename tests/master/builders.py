@@ -1,14 +1,35 @@
-"""Messages that tests of the core are made of."""
+"""What tests of the core begin with, and messages that they are made of."""
 
 from __future__ import annotations
 
+from tests.master.world import Agent, Framework, World, task
 from tfmesos.master.core import books
 from tfmesos.master.core.books import Offer
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
-from tfmesos.wire.text import TERMINAL_STATES
+from tfmesos.wire.text import TERMINAL_STATES, reason_name, source_name, state_name
 
 Operation = mesos_pb2.Offer.Operation
+
+
+def running(world: World, info: mesos_pb2.FrameworkInfo | None = None) -> tuple[Framework, Agent]:
+    """A framework with one task "t" on one agent."""
+    agent = world.register()
+    framework = world.subscribe(info)
+    offers = framework.take_offers()
+    framework.accept(offers, [task("t", offers[0])], refuse_s=1000.0)
+    agent.update("t", framework.id, mesos_pb2.TASK_RUNNING)
+    framework.take()
+    return framework, agent
+
+
+def described(status: mesos_pb2.TaskStatus) -> tuple[str, str, str, str]:
+    return (
+        state_name(status.state),
+        source_name(status.source),
+        reason_name(status.reason),
+        status.message,
+    )
 
 
 def shown(offer: Offer) -> mesos_pb2.Offer:

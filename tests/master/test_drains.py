@@ -88,6 +88,26 @@ def test_a_draining_agent_that_comes_back_is_told_again(cluster: Cluster) -> Non
     assert not drain.config.HasField("max_grace_period")
 
 
+def test_an_agent_is_not_drained_while_nobody_knows_what_runs_on_it(cluster: Cluster) -> None:
+    cluster.world.ask(AgentDrained(cluster.id, None, mark_gone=False))
+    info = cluster.world.core.books.frameworks[cluster.framework.id].info
+    [running] = [one.message for one in cluster.world.core.books.agents[cluster.id].all_tasks()]
+    info.checkpoint = False
+    cluster.agent.break_link()
+    assert cluster.framework.states() == ["TASK_LOST"]
+    assert cluster.drain_state() == mesos_pb2.DRAINING
+    lost = mesos_pb2.Task()
+    lost.CopyFrom(running)
+    lost.state = mesos_pb2.TASK_RUNNING
+    del lost.statuses[:]
+    cluster.agent.take(internal_pb2.DrainSlaveMessage)
+    cluster.agent.reregister([lost], [info])
+    assert cluster.agent.take(internal_pb2.DrainSlaveMessage), "the task that still runs shall end"
+    cluster.framework.take()
+    cluster.end_task()
+    assert cluster.drain_state() == mesos_pb2.DRAINED
+
+
 def test_a_drained_agent_can_be_gone_at_once(cluster: Cluster) -> None:
     cluster.world.ask(AgentDrained(cluster.id, None, mark_gone=True))
     cluster.framework.take()

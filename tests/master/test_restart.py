@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.master.world import Agent, Framework, World, flags, framework_info, task
-from tfmesos.master.core.events import AgentDeactivated, AgentMarkedGone, TornDown
-from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
+from tfmesos.master.core.events import AgentDeactivated, AgentMarkedGone, TornDown, WeightsSet
+from tfmesos.wire import internal_pb2, master_pb2, mesos_pb2, scheduler_pb2
 from tfmesos.wire.text import state_name
 
 REGISTER_TIMEOUT_S = 600.0
@@ -137,6 +137,47 @@ def test_marks_of_operators_outlive_a_restart(cluster: Cluster) -> None:
     cluster.return_agent()
     cluster.world.wait(5.0)
     assert framework.take_offers() == []
+
+
+def test_a_returning_agent_is_announced_with_the_marks_of_operators(cluster: Cluster) -> None:
+    cluster.world.ask(AgentDeactivated(cluster.agent.id))  # type: ignore[arg-type]
+    cluster.restart()
+    cluster.return_agent()
+    [event] = [one for one in cluster.world.announced if one.type == master_pb2.Event.AGENT_ADDED]
+    assert (event.agent_added.agent.active, event.agent_added.agent.deactivated) == (False, True)
+
+
+def test_an_agent_that_returns_before_its_turn_to_be_given_up_stays() -> None:
+    world = World(flags(agent_removal_rate_limit=(1, 60.0)))
+    agents = [world.register(port=5051 + number) for number in range(2)]
+    restarted = world.restarted()
+    for agent in agents:
+        agent.world = restarted
+    restarted.wait(REGISTER_TIMEOUT_S + 1)
+    assert len(restarted.core.books.recovered_agents) == 1
+    for agent in agents:
+        agent.reregister()
+    restarted.wait(61.0)
+    assert len(restarted.core.books.agents) == 2
+
+
+def test_an_agent_with_a_framework_that_makes_no_sense_is_ignored_as_a_whole(cluster: Cluster) -> None:
+    cluster.restart()
+    info = cluster.run.framework
+    quantities = info.offer_filters["*"].min_allocatable_resources.quantities.add()
+    quantities.quantities["cpus"].value = float("nan")
+    cluster.return_agent()
+    books = cluster.world.core.books
+    assert (books.agents, books.frameworks) == ({}, {})
+    assert list(books.recovered_agents) == [cluster.agent.id]
+
+
+def test_weights_of_flags_are_not_kept_for_a_master_with_other_flags() -> None:
+    world = World(flags(weights=(("a", 2.0),)))
+    assert world.core.books.weights == {"a": 2.0}
+    assert not list(world.registry.operations())
+    world.ask(WeightsSet({"b": 3.0}))
+    assert world.restarted().core.books.weights == {"a": 2.0, "b": 3.0}
 
 
 def test_a_gone_agent_is_shut_down_by_the_next_master(cluster: Cluster) -> None:

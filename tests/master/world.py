@@ -40,7 +40,7 @@ from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.resources import Resources, parse_attributes
 from tfmesos.transport import Pid
-from tfmesos.wire import internal_pb2, mesos_pb2, scheduler_pb2
+from tfmesos.wire import internal_pb2, master_pb2, mesos_pb2, scheduler_pb2
 from tfmesos.wire.text import state_name
 
 Call = scheduler_pb2.Call
@@ -84,6 +84,7 @@ class World:
         self.ended: set[str] = set()
         self.answers: list[Answer] = []
         self.recorded: list[Operation] = []
+        self.announced: list[master_pb2.Event] = []
         self.log: list[str] = []
         self._streams = 0
         self.do(Started())
@@ -111,6 +112,7 @@ class World:
             case BindStream(stream_id=stream_id, framework_id=framework_id):
                 self.owners[stream_id] = framework_id
             case Announce(event=announced):
+                self.announced.append(announced)
                 self.mirror.take(announced)
             case Answer():
                 self.answers.append(action)

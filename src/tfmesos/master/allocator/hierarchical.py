@@ -45,7 +45,6 @@ class AllocatorOptions:
 
     filter_gpu_resources: bool = True
     minimums: tuple[Quantities, ...] = ()
-    weights: Mapping[str, float] = field(default_factory=dict)
     excluded_names: tuple[str, ...] = ()
     random_roles: bool = False
     random_frameworks: bool = False

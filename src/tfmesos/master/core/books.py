@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from tfmesos.master.core.lifecycle import AGENT_STEPS, FRAMEWORK_STEPS, AgentState, FrameworkState, Life
-from tfmesos.master.core.registry import RegistryState
+from tfmesos.master.core.registry import MarkAgent, RegistryState
 from tfmesos.master.ids import AgentId, ExecutorId, FrameworkId, OfferId, StreamId, TaskId
 from tfmesos.resources import Resources
 from tfmesos.transport import NO_PID, Pid
@@ -130,9 +130,8 @@ class Agent:
         self.offers: dict[OfferId, Offer] = {}
         self.observer = 0
         self.missed_pings = 0
-        self.is_deactivated = False
-        self.drain: mesos_pb2.DrainInfo | None = None
-        self.drain_started_s: float | None = None
+        self.marks: MarkAgent | None = None
+        """Those of the registry: an operator deactivated or drains it."""
         self.registered_s = now
         self.reregistered_s: float | None = None
 
@@ -150,6 +149,21 @@ class Agent:
     def is_active(self) -> bool:
         """Whether it is offered: linked, and no operator took it out of service (a draining one is)."""
         return self.is_connected and not self.is_deactivated
+
+    @property
+    def is_deactivated(self) -> bool:
+        """Whether an operator took it out of service."""
+        return self.marks is not None and self.marks.is_deactivated
+
+    @property
+    def drain(self) -> mesos_pb2.DrainInfo | None:
+        """How far its draining is, if it drains or is drained."""
+        return self.marks.drain if self.marks is not None else None
+
+    @property
+    def drain_started_s(self) -> float | None:
+        """Since when."""
+        return self.marks.drain_started_s if self.marks is not None else None
 
     def all_tasks(self) -> Iterator[Task]:
         """Every task on it, also ended ones that nobody acknowledged."""
@@ -202,6 +216,8 @@ class Books:
     offers: dict[OfferId, Offer] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     """Metrics that only grow, by Mesos' name without `master/`."""
+    weights: dict[str, float] = field(default_factory=dict)
+    """Of roles; those without one have 1."""
     _next: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:

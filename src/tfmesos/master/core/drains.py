@@ -75,10 +75,8 @@ class Drains:
 
     def admit(self, agent: Agent) -> None:
         """An agent came back: its marks hold, and a drain goes on (Mesos 1.11 tells it again)."""
-        marks = self._books.registry.marks.get(agent.id)
-        if marks is None:
+        if agent.marks is None:
             return
-        _show(agent, marks)
         self._ledger.inform(alloc.AgentSetActive(agent_id=agent.id, is_active=False))
         if agent.drain is not None:
             self._tell_drain(agent)
@@ -92,9 +90,12 @@ class Drains:
                 self._check(agent)
 
     def _check(self, agent: Agent) -> None:
-        """Whether a draining agent is empty now; then it is drained, or gone if that was wanted."""
+        """Whether a draining agent is empty now; then it is drained, or gone if that was wanted.
+
+        Of a disconnected one nobody knows what runs there still.
+        """
         drain = agent.drain
-        if drain is None or drain.state != mesos_pb2.DRAINING or any(agent.all_tasks()):
+        if drain is None or drain.state != mesos_pb2.DRAINING or any(agent.all_tasks()) or not agent.is_connected:
             return
         self._ledger.log(f"{agent} is drained")
         if drain.config.mark_gone:
@@ -119,7 +120,7 @@ class Drains:
         if agent is None:
             return
         was_active = agent.is_active
-        _show(agent, marks)
+        agent.marks = self._books.registry.marks.get(agent.id)
         if agent.is_active == was_active:
             return
         self._ledger.inform(alloc.AgentSetActive(agent_id=agent.id, is_active=agent.is_active))
@@ -130,9 +131,3 @@ class Drains:
     def _tell_drain(self, agent: Agent) -> None:
         if agent.drain is not None and agent.drain.state == mesos_pb2.DRAINING and agent.is_connected:
             self._ledger.send(agent, internal_pb2.DrainSlaveMessage(config=agent.drain.config))
-
-
-def _show(agent: Agent, marks: MarkAgent) -> None:
-    agent.is_deactivated = marks.is_deactivated
-    agent.drain = marks.drain
-    agent.drain_started_s = marks.drain_started_s

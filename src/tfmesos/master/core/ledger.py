@@ -123,7 +123,11 @@ class Ledger:
     # --- tasks and executors ---
 
     def add_task(self, framework: Framework, agent: Agent, task: Task) -> None:
-        """Enter a task whose resources the allocator counts as given to the framework already."""
+        """Enter a task whose resources the allocator counts as given to the framework already.
+
+        An unreachable one of the same id, be it itself, is forgotten.
+        """
+        framework.unreachable.pop(task.id, None)
         framework.tasks[task.id] = task
         agent.tasks.setdefault(framework.id, {})[task.id] = task
         self.announce.task_added(task)

@@ -312,7 +312,6 @@ def build_allocator(flags: MasterFlags, random: Random) -> HierarchicalAllocator
     options = AllocatorOptions(
         filter_gpu_resources=flags.filter_gpu_resources,
         minimums=flags.min_allocatable_resources,
-        weights=dict(flags.weights or ()),
         excluded_names=flags.fair_sharing_excluded_resource_names or (),
         random_roles=flags.role_sorter == "random",
         random_frameworks=flags.framework_sorter == "random",

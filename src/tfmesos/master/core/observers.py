@@ -57,17 +57,16 @@ class Observers:
 
     def observe(self, agent: Agent) -> None:
         """Begin to ping, or go on with a clean record."""
-        agent.missed_pings = 0
+        self.see_alive(agent)
         self._send_ping(agent)
 
     def pong(self, observer: int) -> None:
         """An agent answered."""
-        agent = self._books.agents_by_observer[observer]
-        agent.missed_pings = 0
-        self.forgive(agent)
+        self.see_alive(self._books.agents_by_observer[observer])
 
-    def forgive(self, agent: Agent) -> None:
+    def see_alive(self, agent: Agent) -> None:
         """It lives: it need not be given up any more."""
+        agent.missed_pings = 0
         if agent.id in self._given_up:
             self._given_up.discard(agent.id)
             self._books.counts["slave_unreachable_canceled"] += 1

@@ -15,7 +15,7 @@ from tfmesos.master.core.registry import AdmitAgent
 from tfmesos.master.core.returns import Returns
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import AgentId
-from tfmesos.master.validation import id_error
+from tfmesos.master.validation import filters_error, id_error
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2
@@ -66,7 +66,7 @@ class Registrations:
 
     def reregister(self, sender: Pid, message: internal_pb2.ReregisterSlaveMessage) -> None:
         """An agent with an id: one of ours that was away, or one that knew another master."""
-        if error := _ids_error(message):
+        if error := _message_error(message):
             self._ledger.warn(f"ignored an agent at {sender}: {error}")
             return
         total = self._accepted_total(sender, message)
@@ -138,6 +138,7 @@ class Registrations:
         agent = Agent(info, pid, self._ledger.now)
         self._describe(agent, message)
         agent.total = total
+        agent.marks = self._books.registry.marks.get(agent.id)
         agent.observer = self._books.new_observer()
         self._books.agents[agent.id] = agent
         self._books.recovered_agents.pop(agent.id, None)
@@ -226,8 +227,7 @@ class Registrations:
         self._renew(agent, message)
         agent.life.step(AgentState.CONNECTED)
         agent.reregistered_s = self._ledger.now
-        agent.missed_pings = 0
-        self._observers.forgive(agent)
+        self._observers.see_alive(agent)
         self._books.counts["slave_reregistrations"] += 1
         self._ledger.log(f"registered again {agent}")
         self._ledger.emit(Link(sender), CancelTimer(ReregistrationOver(agent.id)))
@@ -282,11 +282,11 @@ def _fits(total: Resources, tasks: Iterable[Task], others: Iterable[Resources]) 
     return total.contains(used.unallocated())
 
 
-def _ids_error(message: internal_pb2.ReregisterSlaveMessage) -> str | None:
-    """What is wrong with an id that a returning agent tells; Mesos 1.11 ignores such a message."""
+def _message_error(message: internal_pb2.ReregisterSlaveMessage) -> str | None:
+    """What is wrong with an id or a framework that a returning agent tells; Mesos 1.11 ignores such a message."""
     ids = [message.slave.id.value]
     ids += [framework.id.value for framework in message.frameworks]
     ids += [executor.executor_id.value for executor in message.executor_infos]
     for task in message.tasks:
         ids += [task.task_id.value, task.framework_id.value]
-    return next(filter(None, map(id_error, ids)), None)
+    return next(filter(None, (*map(id_error, ids), *map(filters_error, message.frameworks))), None)

@@ -47,7 +47,6 @@ class Returns:
         self._recover_frameworks(message)
         for task in tasks:
             framework = self._books.frameworks[task.framework_id]
-            framework.unreachable.pop(task.id, None)
             if task.id not in framework.tasks:
                 task.message.agent_id.value = agent.id
                 self._ledger.add_task(framework, agent, task)

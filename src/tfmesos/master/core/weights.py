@@ -18,9 +18,7 @@ class Weights:
         self._ledger = ledger
         self._books = ledger.books
         self._flags = flags
-        if not self._books.registry.weights:
-            self._books.registry.weights.update(flags.weights or ())
-        self._ledger.inform(alloc.WeightsSet(weights=dict(self._books.registry.weights)))
+        self._apply(self._books.registry.weights or dict(flags.weights or ()))
 
     def set(self, wish: WeightsSet) -> None:
         """Change the weights of these roles; those of others stay. Offers are made anew where it matters."""
@@ -28,15 +26,19 @@ class Weights:
             text = f"Failed to validate update weights request JSON: {error}"
             self._ledger.emit(Answer(400, text))
             return
-        for role, weight in {**self._books.registry.weights, **wish.weights}.items():
+        for role, weight in {**self._books.weights, **wish.weights}.items():
             self._ledger.record(SetWeight(info=mesos_pb2.WeightInfo(role=role, weight=weight)))
-        self._ledger.inform(alloc.WeightsSet(weights=dict(self._books.registry.weights)))
+        self._apply(self._books.registry.weights)
         self._ledger.log(f"weights set: {', '.join(f'{role}={weight:g}' for role, weight in wish.weights.items())}")
         frameworks = self._books.frameworks.values()
         if any(role in wish.weights for framework in frameworks for role in framework_roles(framework.info)):
             self._ledger.withdraw_offers(self._books.offers.values(), rescind=True)
             self._ledger.wants_allocation = True
         self._ledger.emit(Answer(200))
+
+    def _apply(self, weights: Mapping[str, float]) -> None:
+        self._books.weights = dict(weights)
+        self._ledger.inform(alloc.WeightsSet(weights=self._books.weights))
 
     def _error(self, weights: Mapping[str, float]) -> str | None:
         for role, weight in weights.items():

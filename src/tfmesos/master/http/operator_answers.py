@@ -152,7 +152,7 @@ class StateAnswers:
 
     def _weights(self, response: _Response) -> None:
         response.get_weights.SetInParent()
-        for role, weight in self._books.registry.weights.items():
+        for role, weight in self._books.weights.items():
             response.get_weights.weight_infos.add(role=role, weight=weight)
 
 

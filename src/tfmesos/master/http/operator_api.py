@@ -81,7 +81,7 @@ class OperatorApi:
     async def weights(self, request: web.BaseRequest) -> web.StreamResponse:
         """`/weights`: GET tells them, PUT changes those in a list of `{"role": …, "weight": …}`."""
         if request.method == "GET":
-            weights = self._engine.books.registry.weights
+            weights = self._engine.books.weights
             return await json_page(request, dumps([{"role": name, "weight": weights[name]} for name in weights]))
         if request.method != "PUT":
             return method_refused(request.method, "GET", "PUT")

@@ -45,7 +45,7 @@ class Role:
 def known_roles(books: Books, whitelist: Iterable[str]) -> list[Role]:
     """Roles of frameworks, allocations and reservations, those with a weight or whitelisted, and their ancestors."""
     roles: dict[str, Role] = {}
-    weights = books.registry.weights
+    weights = books.weights
 
     def role(name: str) -> Role:
         if name not in roles:

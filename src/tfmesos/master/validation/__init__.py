@@ -3,7 +3,13 @@
 from tfmesos.master.validation.calls import call_error
 from tfmesos.master.validation.constraints import constraints_error
 from tfmesos.master.validation.executors import LaunchContext
-from tfmesos.master.validation.frameworks import FrameworkRules, framework_error, framework_roles, update_error
+from tfmesos.master.validation.frameworks import (
+    FrameworkRules,
+    filters_error,
+    framework_error,
+    framework_roles,
+    update_error,
+)
 from tfmesos.master.validation.groups import group_error
 from tfmesos.master.validation.names import id_error, role_error
 from tfmesos.master.validation.tasks import task_error
@@ -13,6 +19,7 @@ __all__ = [
     "LaunchContext",
     "call_error",
     "constraints_error",
+    "filters_error",
     "framework_error",
     "framework_roles",
     "group_error",

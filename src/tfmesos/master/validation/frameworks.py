@@ -32,7 +32,7 @@ def framework_error(info: mesos_pb2.FrameworkInfo, suppressed: Collection[str], 
     return (
         _roles_error(info)
         or (id_error(info.id.value) if info.id.value else None)
-        or _filters_error(info)
+        or filters_error(info)
         or _whitelist_error(info, rules.whitelist)
         or _suppressed_error(info, suppressed)
         or _user_error(info, rules.root_submissions)
@@ -74,7 +74,8 @@ def _roles_error(info: mesos_pb2.FrameworkInfo) -> str | None:
     return f"'FrameworkInfo.roles' contains invalid role: {wrong}" if wrong else None
 
 
-def _filters_error(info: mesos_pb2.FrameworkInfo) -> str | None:
+def filters_error(info: mesos_pb2.FrameworkInfo) -> str | None:
+    """Why its offer filters make no sense; None if they do."""
     for filters in info.offer_filters.values():
         for one in filters.min_allocatable_resources.quantities:
             for name, quantity in one.quantities.items():
