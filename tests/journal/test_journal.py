@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -247,6 +249,32 @@ async def test_a_failed_flush_is_told_to_all_until_the_file_is_written_anew(path
     await journal.sync()
     journal.close()
     assert read(path) == [b"kept"]
+
+
+async def test_a_rewrite_whose_directory_cannot_be_flushed_goes_on_in_the_new_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = opened(path)
+    journal.append(b"old")
+    flush = os.fsync
+
+    def failing(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        flush(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing)
+        journal.rewrite([b"sum"])
+    journal.append(b"next")
+
+    with pytest.raises(JournalWriteError, match="its directory cannot be flushed to disk"):
+        await journal.sync()
+    assert read(path) == [b"sum", b"next"]
+    journal.rewrite([b"again"])
+    await journal.sync()
+    journal.close()
+    assert read(path) == [b"again"]
 
 
 async def test_a_flush_outlives_its_caller_a_rewrite_and_the_end(path: Path) -> None:

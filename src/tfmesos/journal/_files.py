@@ -3,24 +3,25 @@
 import os
 from pathlib import Path
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
-def replace_file(path: Path, parts: list[bytes]) -> None:
-    """Write, flush to disk, rename, flush the directory. The file is its owner's alone: it may hold secrets."""
+def replace_file(path: Path, parts: list[bytes]) -> int:
+    """Write, flush to disk, rename; the new file, open to append to. Raises OSError: the old one is still there.
+
+    The new name is on disk when `flush_directory` was called, too. The file is its owner's alone: it may hold secrets.
+    """
     temporary = temporary_of(path)
     descriptor = os.open(temporary, _CREATE, 0o600)
     try:
-        try:
-            write_all(descriptor, b"".join(parts))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        write_all(descriptor, b"".join(parts))
+        os.fsync(descriptor)
         os.rename(temporary, path)
     except OSError:
+        os.close(descriptor)
         temporary.unlink(missing_ok=True)
         raise
-    _flush_directory(path.parent)
+    return descriptor
 
 
 def temporary_of(path: Path) -> Path:
@@ -35,7 +36,8 @@ def write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _flush_directory(directory: Path) -> None:
+def flush_directory(directory: Path) -> None:
+    """So that what was renamed in it stays so. Raises OSError."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

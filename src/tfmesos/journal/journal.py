@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tfmesos.journal._files import replace_file, temporary_of, write_all
+from tfmesos.journal._files import flush_directory, replace_file, temporary_of, write_all
 from tfmesos.journal._frames import decode_frames, encode_frame
 from tfmesos.journal.errors import JournalDamaged, JournalMismatch, JournalWriteError
 
@@ -49,7 +49,7 @@ class Journal:
             journal.rewrite(())
             return journal
         journal._read(data, strict)
-        journal._reopen()
+        journal._begin_to_append()
         return journal
 
     @property
@@ -87,25 +87,33 @@ class Journal:
         (kernel: fsync(2) reports a failure once, then forgets the pages).
         """
         wanted = self._appended
-        while self._synced < wanted:
-            if self._sync_failure is not None:
-                raise JournalWriteError(self.path, self._sync_failure)
+        while self._synced < wanted and self._sync_failure is None:
             if self._flushing is None:
                 self._flushing = self._start_flush()
             await asyncio.wait((self._flushing,))
+        if self._sync_failure is not None:
+            raise JournalWriteError(self.path, self._sync_failure)
 
     def rewrite(self, records: Iterable[bytes]) -> None:
-        """Replace all records, on disk when this returns. Errors: JournalWriteError (the old ones are still there)."""
+        """Replace all records, on disk when this returns. Errors: JournalWriteError (the old ones are still there).
+
+        If only the directory cannot be flushed the new ones are there, and `sync` says what is wrong.
+        """
         parts = [self._header, *map(encode_frame, records)]
         try:
-            replace_file(self.path, parts)
+            descriptor = replace_file(self.path, parts)
         except OSError as error:
             raise JournalWriteError(self.path, f"cannot be written anew: {error.strerror}") from error
+        self.close()
+        self._descriptor = descriptor
         self.size = sum(map(len, parts))
-        self._reopen()
         self._has_partial_frame = False
-        self._sync_failure = None
         self._synced = self._appended
+        try:
+            flush_directory(self.path.parent)
+            self._sync_failure = None
+        except OSError as error:
+            self._sync_failure = f"its directory cannot be flushed to disk: {error.strerror}"
 
     def close(self) -> None:
         """Let go of the file. Idempotent."""
@@ -132,8 +140,7 @@ class Journal:
         self.size = frames.end
         self._has_partial_frame = frames.end < len(data)
 
-    def _reopen(self) -> None:
-        self.close()
+    def _begin_to_append(self) -> None:
         self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         try:
             self._cut_partial_frame()
