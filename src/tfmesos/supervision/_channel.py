@@ -34,6 +34,7 @@ class Channel:
         self._receiver: Receiver | None = None
         self._early: list[tuple[Kind, bytes]] | None = []
         self._control = control
+        self._descriptor = control.fileno()  # asyncio describes a socket in words each time that it looks it up
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader()
@@ -42,7 +43,8 @@ class Channel:
         self._is_open = True
         self._is_sending = False
         self._unsent = bytearray()
-        self._loop.add_reader(control, self._on_readable)
+        self._is_blocked = False
+        self._loop.add_reader(self._descriptor, self._on_readable)
 
     @property
     def is_open(self) -> bool:
@@ -97,9 +99,9 @@ class Channel:
         if not self._is_open:
             return
         self._is_open = False
-        self._loop.remove_reader(self._control)
+        self._loop.remove_reader(self._descriptor)
         if not self._is_sending:
-            self._loop.remove_writer(self._control)
+            self._wait_writable(False)
             self._control.close()
         self._greeted.set()
         self._on_closed(self)
@@ -108,14 +110,18 @@ class Channel:
         try:
             del self._unsent[: self._control.send(self._unsent)]
         except (BlockingIOError, InterruptedError):
-            self._loop.add_writer(self._control, self._send_unsent)
+            self._wait_writable(True)
             return
         except OSError:
             self._unsent.clear()  # it is gone, which is noticed where it is read
-        if self._unsent:
-            self._loop.add_writer(self._control, self._send_unsent)
-        else:
-            self._loop.remove_writer(self._control)
+        self._wait_writable(bool(self._unsent))
+
+    def _wait_writable(self, wanted: bool) -> None:
+        if wanted and not self._is_blocked:
+            self._loop.add_writer(self._descriptor, self._send_unsent)
+        elif self._is_blocked and not wanted:
+            self._loop.remove_writer(self._descriptor)
+        self._is_blocked = wanted
 
     def _on_readable(self) -> None:
         try:
@@ -124,8 +130,11 @@ class Channel:
             return
         except ConnectionError:
             data = b""
-        for kind, body in self._frames.feed(data):
-            self._on_frame(kind, body)
+        try:
+            for kind, body in self._frames.feed(data):
+                self._on_frame(kind, body)
+        except ValueError:  # whatever speaks there, it is no supervisor
+            data = b""
         if not data:
             self.close()
 

@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from tfmesos.supervision._record import FORMAT, LIFE_OFFSET, RECORD, SIZE, LifeRecord, checksum
@@ -45,6 +45,9 @@ class Origin:
     def has_keeper(self) -> bool:
         """Whether someone is there who ends the tree, if it has to end."""
         return self.has_supervisor or is_running(self.server_pid, self.server_start_time)
+
+
+_ORIGIN = tuple(field.name for field in fields(Origin))
 
 
 class Place:
@@ -113,7 +116,7 @@ def _mark_of(spec: ProcessSpec) -> str | None:
 
 def encode(origin: Origin, life: LifeRecord) -> bytes:
     """The whole of record.json."""
-    text = json.dumps({"format": FORMAT, **asdict(origin)})
+    text = json.dumps({"format": FORMAT, **{name: getattr(origin, name) for name in _ORIGIN}})
     return f'{text[:-1]}, "life":'.encode().ljust(LIFE_OFFSET) + life.encode()
 
 
