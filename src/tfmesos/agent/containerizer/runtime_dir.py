@@ -30,6 +30,8 @@ from tfmesos.wire import mesos_pb2
 
 FORMAT = 1
 _MODE = 0o700
+_CONFIG = "config"
+_RECORD = "record.json"
 _log = logging.getLogger(__name__)
 
 
@@ -81,8 +83,8 @@ class RuntimeDir:
         if config.checkpoint:
             fresh = path / "config.new"
             with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600), "w") as file:
-                json.dump(_to_json(config), file)
-            os.replace(fresh, path / "config")
+                file.write(json.dumps(_to_json(config)))
+            os.replace(fresh, path / _CONFIG)
         return str(path)
 
     def remove(self, container_id: ContainerId) -> None:
@@ -113,14 +115,14 @@ class RuntimeDir:
 
     def _load(self, parent: ContainerId | None) -> Iterator[tuple[ContainerId, ContainerConfig]]:
         base = self._path if parent is None else self.path_of(parent)
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for name in sorted(os.listdir(base / "containers")):
                 container_id = ContainerId(name, parent)
                 yield container_id, self._read(container_id) or _unknown(container_id)
                 yield from self._load(container_id)
 
     def _read(self, container_id: ContainerId) -> ContainerConfig | None:
-        path = self.path_of(container_id) / "config"
+        path = self.path_of(container_id) / _CONFIG
         try:
             return _from_json(container_id, json.loads(path.read_bytes()))
         except FileNotFoundError:
@@ -133,9 +135,22 @@ class RuntimeDir:
 def _remove_all(paths: Sequence[Path]) -> None:
     for path in paths:
         try:
-            remove_tree(str(path))
+            _remove(str(path))
         except OSError as error:  # the next agent removes it
             _log.warning("%s cannot be removed: %s", path, error)
+
+
+def _remove(path: str) -> None:
+    """There is mostly nothing else in it, and each system call of a thread makes the event loop wait for its turn."""
+    for name in (_CONFIG, _RECORD):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{path}/{name}")
+    try:
+        os.rmdir(path)
+    except FileNotFoundError:
+        return
+    except OSError:
+        remove_tree(path)
 
 
 def _unknown(container_id: ContainerId) -> ContainerConfig:
