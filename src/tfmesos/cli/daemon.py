@@ -84,6 +84,8 @@ def _serve(program: str, flags: F, serve: Callable[[F], Coroutine[Any, Any, None
     for handler in handlers:
         handler.setFormatter(form)
     logging.basicConfig(level=flags.logging_level, handlers=handlers)
+    # What no line of the log has is not found out for each (Python: logging HOWTO, Optimization).
+    logging.logProcesses = logging.logThreads = logging.logMultiprocessing = False
     asyncio.run(serve(flags))
 
 
