@@ -78,9 +78,11 @@ async def test_unknown_agents_are_refused_by_every_call(client: Client, kind: st
     assert await refusal(client, kind, **{kind.lower(): {"agent_id": {"value": "x"}}}) == (status, text)
 
 
-async def test_a_grace_period_before_its_beginning_is_refused(client: Client) -> None:
-    wish = {"agent_id": {"value": "x"}, "max_grace_period": {"seconds": -1}}
-    assert (await refusal(client, "DRAIN_AGENT", drain_agent=wish))[0] == 400
+@pytest.mark.parametrize("seconds", [-1, 10**12])
+async def test_a_grace_period_that_is_none_is_refused(client: Client, seconds: int) -> None:
+    wish = {"agent_id": {"value": "x"}, "max_grace_period": {"seconds": seconds}}
+    status, text = await refusal(client, "DRAIN_AGENT", drain_agent=wish)
+    assert (status, "'max_grace_period' must be from 0 to 9223372036 s" in text) == (400, True)
 
 
 async def test_a_framework_is_torn_down_by_call_and_by_form(master: Master, client: Client) -> None:

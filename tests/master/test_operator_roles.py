@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from tests.master.conftest import Recorded
 from tests.master.peers import Agent, Client, Scheduler, call, launch, started
 from tfmesos.master import Master, MasterFlags
+from tfmesos.master.registrar import Registrar
 from tfmesos.transport import TcpAddress
 
 
@@ -24,6 +26,35 @@ async def test_roles_with_a_weight_and_their_ancestors_are_known() -> None:
         assert told == [{"name": "a", "weight": 1.0}, {"name": "a/b", "weight": 2.5}]
         weights = await call(client, "GET_WEIGHTS")
         assert weights["get_weights"] == {"weight_infos": [{"weight": 2.5, "role": "a/b"}]}
+
+
+async def test_reserved_roles_may_be_as_deep_as_an_agent_says(master: Master, client: Client) -> None:
+    async with Agent.running(master, f"cpus({'a/' * 1500}a):1"):
+        assert len((await client.get_json("/roles"))["roles"]) == 1501
+
+
+async def test_an_operator_is_answered_when_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk_is_ready = asyncio.Event()
+    sync = Registrar.sync
+
+    async def slow_sync(registrar: Registrar) -> None:
+        await disk_is_ready.wait()
+        await sync(registrar)
+
+    monkeypatch.setattr(Registrar, "sync", slow_sync)
+    master = Master(MasterFlags(port=0, work_dir=str(tmp_path)))
+    await master.start()
+    assert isinstance(master.address, TcpAddress)
+    async with Client(master.address) as client, Client(master.address) as other:
+        wish = json.dumps([{"role": "a", "weight": 2.0}]).encode()
+        answer = asyncio.create_task(client.connection.request("PUT", "/weights", {}, wish))
+        while await other.get_json("/weights") == []:
+            pass
+        assert await other.get_json("/weights")
+        assert not answer.done()
+        disk_is_ready.set()
+        assert (await answer).status == 200
+    await master.close()
 
 
 @pytest.mark.parametrize("is_call", [True, False])

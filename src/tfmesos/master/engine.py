@@ -128,6 +128,11 @@ class Engine:
                     assert_never(action)
         return answer
 
+    async def wait_recorded(self) -> None:
+        """Until all that was recorded so far is on disk."""
+        if self._syncing is not None:
+            await asyncio.shield(self._syncing)
+
     def watch(self, watcher: Callable[[master_pb2.Event], None] | None) -> None:
         """Have each announcement told to `watcher` from now on; None: nobody watches any more."""
         self._watcher = watcher
@@ -185,7 +190,7 @@ class Engine:
             self._syncing = asyncio.get_running_loop().create_task(self._sync())
 
     async def _sync(self) -> None:
-        """Have the disk keep up; answers do not wait for it: a kill -9 takes nothing of what was written."""
+        """Have the disk keep up. Only operators' answers wait for it: a kill -9 takes nothing of what was written."""
         while self._has_unsynced:
             self._has_unsynced = False
             await self._registry.sync()

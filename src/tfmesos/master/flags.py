@@ -15,6 +15,12 @@ _MIN_ALLOCATION_INTERVAL_S = 0.001
 _MAX_PORT = 65535
 
 
+def _parse_level(text: str) -> str:
+    if text not in _LEVELS:
+        raise ValueError(f"'{text}' is not a valid logging level: use 'INFO', 'WARNING' or 'ERROR'")
+    return text
+
+
 def parse_weights(text: str) -> tuple[tuple[str, float], ...]:
     """'a=2,b=3.5' as pairs; raises ValueError with what is wrong."""
     weights: dict[str, float] = {}
@@ -195,7 +201,9 @@ class MasterFlags:
         help="A file that others write this program's log to; shown as /master/log instead of --log_dir's.",
     )
     quiet: bool = flag(default=False, help="No log on stderr.")
-    logging_level: str = flag(default="INFO", help="Least level that is logged: 'INFO', 'WARNING' or 'ERROR'.")
+    logging_level: str = flag(
+        default="INFO", parse=_parse_level, help="Least level that is logged: 'INFO', 'WARNING' or 'ERROR'."
+    )
 
     def check(self) -> None:
         """Raise MasterFlagError with Mesos' text if values are not allowed or contradict each other."""
@@ -212,10 +220,6 @@ class MasterFlags:
         yield self.work_dir is None and not self.in_memory, "--work_dir needed for replicated log based registry"
         for name, sorter in (("role_sorter", self.role_sorter), ("framework_sorter", self.framework_sorter)):
             yield sorter not in _SORTERS, f"--{name}='{sorter}' must be 'drf' or 'random'"
-        yield (
-            self.logging_level not in _LEVELS,
-            f"'{self.logging_level}' is not a valid logging level: use 'INFO', 'WARNING' or 'ERROR'",
-        )
 
     def _wrong_numbers(self) -> Iterable[tuple[bool, str]]:
         for name, port in (("port", self.port), ("advertise_port", self.advertise_port or 0)):

@@ -36,6 +36,8 @@ from tfmesos.wire.media import JSON, PROTOBUF, chosen_media, read_call
 
 _Call = master_pb2.Call
 _Response = master_pb2.Response
+_DURATION_END_S = 2**63 // 10**9
+"""Mesos' Duration: 64 bits of nanoseconds."""
 
 
 class OperatorApi:
@@ -76,7 +78,7 @@ class OperatorApi:
         form = await form_of(request)
         if "frameworkId" not in form:
             return reply(400, "Missing 'frameworkId' query parameter in the request body")
-        return self._ask(TornDown(FrameworkId(form["frameworkId"])))
+        return await self._ask(TornDown(FrameworkId(form["frameworkId"])))
 
     async def weights(self, request: web.BaseRequest) -> web.StreamResponse:
         """`/weights`: GET tells them, PUT changes those in a list of `{"role": …, "weight": …}`."""
@@ -90,14 +92,14 @@ class OperatorApi:
             weights = _weights(message_from_json(mesos_pb2.WeightInfo, json.dumps(one)) for one in _list(listed))
         except (ValueError, RecursionError, JsonError) as error:
             return reply(400, f"Failed to parse update weights request JSON: {error}")
-        return self._ask(WeightsSet(weights))
+        return await self._ask(WeightsSet(weights))
 
     async def _answer(self, request: web.BaseRequest, call: _Call, media: str) -> web.StreamResponse:
         if call.type == _Call.SET_LOGGING_LEVEL:
             self._daemon_calls.set_logging_level(call)
             return reply(200)
         if wish := _WISHES.get(call.type):
-            return self._ask(wish(call))
+            return await self._ask(wish(call))
         if media == JSON:
             await self._answers.prepare(call.type)
         name = _Call.Type.Name(call.type)
@@ -109,9 +111,10 @@ class OperatorApi:
         body = self._answers.to_json(response) if media == JSON else self._answers.to_protobuf(response)
         return await whole_reply(request, body, media)
 
-    def _ask(self, wish: OperatorEvent) -> web.Response:
-        """Have the core do what an operator wants."""
+    async def _ask(self, wish: OperatorEvent) -> web.Response:
+        """Have the core do what an operator wants; what is answered holds over a loss of power (Mesos 1.11)."""
         answer = self._engine.submit(wish)
+        await self._engine.wait_recorded()
         return reply(200) if answer is None else reply(answer.status, answer.text)
 
 
@@ -130,8 +133,9 @@ def _drained(call: _Call) -> AgentDrained:
     max_grace_s = None
     if wish.HasField("max_grace_period"):
         max_grace_s = wish.max_grace_period.seconds + wish.max_grace_period.nanos / 1e9
-        if max_grace_s < 0:
-            raise CallRefused(400, "Failed to validate master::Call: 'max_grace_period' must not be negative")
+        if not 0 <= max_grace_s < _DURATION_END_S:
+            text = f"'max_grace_period' must be from 0 to {_DURATION_END_S:.0f} s, not {max_grace_s:.0f}"
+            raise CallRefused(400, f"Failed to validate master::Call: {text}")
     return AgentDrained(AgentId(wish.agent_id.value), max_grace_s, wish.mark_gone)
 
 

@@ -48,11 +48,10 @@ def known_roles(books: Books, whitelist: Iterable[str]) -> list[Role]:
     weights = books.weights
 
     def role(name: str) -> Role:
-        if name not in roles:
-            roles[name] = Role(name, weights.get(name, 1.0))
-            parent = name.rpartition("/")[0]
-            if parent:
-                role(parent)
+        unknown = name
+        while unknown and unknown not in roles:
+            roles[unknown] = Role(unknown, weights.get(unknown, 1.0))
+            unknown = unknown.rpartition("/")[0]
         return roles[name]
 
     for name in (*weights, *whitelist):

@@ -1,6 +1,8 @@
 """The rules for ids and roles."""
 
 _MAX_ID_BYTES = 255
+_MAX_ROLE_LENGTH = 1024
+"""Ours: shares are counted for each ancestor of a role, and a role of a megabyte may have half a million."""
 _ROLE_FORBIDDEN = frozenset("\t\n\v\f\r \x7f")
 
 
@@ -23,6 +25,8 @@ def role_error(role: str) -> str | None:
         return None
     if not role:
         return "Role names cannot be the empty string"
+    if len(role) > _MAX_ROLE_LENGTH:
+        return f"Role names must not be longer than {_MAX_ROLE_LENGTH} characters"
     if role.startswith("/"):
         return f"Role '{role}' cannot start with a slash"
     if role.endswith("/"):
