@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 
 from tfmesos.transport import (
@@ -191,3 +192,15 @@ async def test_routes_lead_made_up_pids_to_unix_sockets(tmp_path: Path) -> None:
     await exits.wait_first()
     await node.close()
     assert receiver.messages[0].body == b"hello"
+
+
+async def test_nobody_at_the_address_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async with receiving() as receiver:
+        gone = receiver.pid
+    async with sending() as node:
+        exited = asyncio.Event()
+        node.link(gone, lambda to: exited.set())
+        async with asyncio.timeout(10):
+            await exited.wait()
+
+    assert f"cannot connect to {gone.host}:{gone.port}: connection refused" in caplog.messages

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tfmesos.transport.address import Address, UnixAddress
+from tfmesos.transport.errors import error_text
 from tfmesos.transport.pid import Pid
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Peer:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 transport = await connect(lambda: wire, self._address)
         except (OSError, TimeoutError) as error:
+            _log.warning("cannot connect to %s: %s", self._address, _reason(error))
             self._opening = None
             self._lose(error)
             return
@@ -189,3 +191,8 @@ class Peer:
         self._on_idle()
         if not self.gone.done():
             self.gone.set_result(None)
+
+
+def _reason(error: OSError) -> str:
+    # A TimeoutError of ours is an OSError without a number.
+    return error_text(error) if error.errno else f"no answer within {_CONNECT_TIMEOUT_S:g} s"

@@ -1,7 +1,6 @@
 """One HTTP/1.1 connection of a client: ordered, pipelined, with notice of the peer's close."""
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import AsyncIterable, Mapping
 from types import TracebackType
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from tfmesos.transport._exchange import DEFAULT_LIMIT, Exchange, HttpResponse, HttpStream, headers_of, reason_of
 from tfmesos.transport._peer import connect
 from tfmesos.transport.address import Address
-from tfmesos.transport.errors import ConnectError, ConnectionLost, ProtocolError, TransportError
+from tfmesos.transport.errors import ConnectError, ConnectionLost, ProtocolError, TransportError, error_text
 
 if TYPE_CHECKING:
     import ssl
@@ -217,8 +216,3 @@ class HttpConnection:
             raise ConnectionLost(self.address)
         self._wire.exchanges.append(exchange)
         self._transport.write(data)
-
-
-def error_text(error: OSError) -> str:
-    """What the system says, without numbers and addresses."""
-    return os.strerror(error.errno).lower() if error.errno is not None and error.errno > 0 else str(error)

@@ -8,6 +8,8 @@ TransportError
   ResponseTooLarge   the answer is longer than the caller allowed
 """
 
+import os
+
 from tfmesos.errors import TfmesosError
 from tfmesos.transport.address import Address
 
@@ -55,3 +57,8 @@ class ResponseTooLarge(TransportError):
         super().__init__(f"the answer of {address} is longer than the {limit} bytes allowed")
         self.address = address
         self.limit = limit
+
+
+def error_text(error: OSError) -> str:
+    """What the system says, without numbers and addresses."""
+    return os.strerror(error.errno).lower() if error.errno is not None and error.errno > 0 else str(error)
