@@ -48,6 +48,8 @@ def test_help_loads_no_server() -> None:
         (["--registry=in_memory", "--allocation_interval=0secs"], "Must be at least 1ms"),
         (["--registry=in_memory", "--max_agent_ping_timeouts=0"], "Must be at least 1"),
         (["--registry=in_memory", "--weights=a"], "Invalid weight: 'a'"),
+        (["--registry=in_memory", "--logging_level=DEBUG"], "'DEBUG' is not a valid logging level: use 'INFO'"),
+        (["--registry=in_memory", "--logging_level=FOO"], "'FOO' is not a valid logging level: use 'INFO'"),
         (["--registry=in_memory", "--weights=a=0"], "Weights must be positive"),
         (["--registry=in_memory", "--min_allocatable_resources=cpus"], "expecting 'name:number'"),
         (["--registry=in_memory", "--min_allocatable_resources=cpus:inf"], "expecting 'name:number'"),
