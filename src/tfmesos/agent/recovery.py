@@ -59,7 +59,8 @@ async def go_on(agent_id: str | None, before: Recovered, containerizer: Containe
     if agent_id is None:
         return
     if before.frameworks:
-        _log.info("going on as %s with %d of %d containers", agent_id, len(containers), len(known))
+        still_there = sum(container_id in containers for container_id in known)
+        _log.info("going on as %s with %d of %d executors and tasks", agent_id, still_there, len(known))
     runner.restore(agent_id, before, {str(container_id): found for container_id, found in containers.items()})
     await runner.wait_executors_back()
 
