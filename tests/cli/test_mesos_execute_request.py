@@ -197,6 +197,19 @@ def test_a_task_that_is_no_task_is_told() -> None:
         request_of('--task={"name":"x"}')
 
 
+def test_a_relative_path_is_told_what_a_file_needs() -> None:
+    with pytest.raises(ExecuteError, match=r"near: task\.json; a file is named by its whole path: --task=/path/to"):
+        request_of("--task=task.json")
+
+
+def test_a_misspelt_field_is_ignored_but_told() -> None:
+    misspelt = TASK.replace('{"value":"true"}', '{"value":"true","uris":[{"value":"a","x":1},{"value":"b","x":2}]}')
+
+    assert request_of(f"--task={misspelt}").ignored == ("command.uris.x",)
+    assert request_of(f'--task_group={{"tasks":[{TASK[:-1]},"comand":{{}}}}]}}').ignored == ("tasks.comand",)
+    assert request_of(f"--task={TASK}").ignored == ()
+
+
 def test_variables_of_the_environment_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MESOS_NAME", "from-environment")
 

@@ -18,6 +18,7 @@ class Subscription:
     """All of a client that counts here."""
 
     is_subscribed: bool
+    trouble: str = "connection refused"
 
 
 @pytest.fixture(autouse=True)
@@ -53,5 +54,5 @@ async def test_without_any_offer_it_says_so_and_names_the_gpu_filter(
 async def test_without_a_master_it_says_where_it_looks(capsys: pytest.CaptureFixture[str]) -> None:
     await explain(is_subscribed=False)
 
-    text = "Still waiting for the master at m:5050: it does not take the subscription.\n"
+    text = "Still waiting for the master at m:5050: connection refused.\n"
     assert capsys.readouterr().err == text

@@ -117,6 +117,11 @@ class Subscription:
         return self._framework_id
 
     @property
+    def trouble(self) -> str:
+        """Why no subscription stands (if none does)."""
+        return self._why
+
+    @property
     def leader(self) -> Leader | None:
         return self._leader
 
@@ -172,6 +177,7 @@ class Subscription:
 
     def _on_leader(self, leader: Leader, now: float) -> list[Action]:
         self._leader = leader
+        self._why = "it does not answer"
         if self._state is State.LEAVING:
             return []
         leaving: list[Action] = [] if self._state in (State.DETECTING, State.WAITING) else [Disconnect()]

@@ -103,6 +103,11 @@ class SchedulerClient:
         return self._core.state is State.SUBSCRIBED
 
     @property
+    def trouble(self) -> str:
+        """Why no subscription stands (if none does)."""
+        return self._core.trouble
+
+    @property
     def local_host(self) -> str | None:
         """Our own address on the way to the master (`localhost` for a unix socket), None before any connection."""
         return self._local_host

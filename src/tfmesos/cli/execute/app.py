@@ -32,6 +32,8 @@ Event = scheduler_pb2.Event
 
 async def run(request: Request, detector: Detector, master: str) -> int:
     """Launch what was asked and follow it; the exit status. Waits for a master and a fitting offer for ever."""
+    for name in request.ignored:
+        _note(f"Ignored: '{name}' is no field that Mesos knows.")
     core = ExecuteCore(request)
     async with SchedulerClient(detector, request.framework) as client:
         shell = _Shell(core, client)
@@ -131,7 +133,7 @@ async def _explain_silence(core: ExecuteCore, client: SchedulerClient, request: 
     """Say once on standard error what is waited for when nothing comes."""
     await asyncio.sleep(_MASTER_PATIENCE_S)
     if not client.is_subscribed:
-        _note(f"Still waiting for the master at {master}: it does not take the subscription.")
+        _note(f"Still waiting for the master at {master}: {client.trouble}.")
     await asyncio.sleep(_OFFER_PATIENCE_S)
     if client.is_subscribed and not core.has_seen_offers:
         _note(_no_offer_text(request))

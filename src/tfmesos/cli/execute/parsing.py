@@ -1,13 +1,18 @@
 """JSON given on the command line."""
 
-from typing import TypeVar
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from google.protobuf.message import Message
 
 from tfmesos.cli.execute.errors import ExecuteError
 from tfmesos.errors import TfmesosError
 
-__all__ = ["message_of"]
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
+__all__ = ["message_of", "unknown_fields"]
 
 M = TypeVar("M", bound=Message)
 
@@ -19,4 +24,23 @@ def message_of(kind: type[M], text: str, flag: str) -> M:
     try:
         return message_from_json(kind, text)
     except TfmesosError as error:
-        raise ExecuteError(f"Failed to load flag '{flag}': {error}") from error
+        is_json = text.lstrip().startswith("{")
+        hint = "" if is_json else f"; a file is named by its whole path: --{flag}=/path/to/file.json"
+        raise ExecuteError(f"Failed to load flag '{flag}': {error}{hint}") from error
+
+
+def unknown_fields(kind: type[Message], text: str) -> list[str]:
+    """What of valid JSON the message has no field for, as `command.uris.valeu`, each once. Mesos 1.11 says nothing."""
+    return list(dict.fromkeys(_unknown(cast("Descriptor", kind.DESCRIPTOR), json.loads(text), "")))
+
+
+def _unknown(descriptor: "Descriptor", value: Any, prefix: str) -> Iterator[str]:
+    if descriptor.GetOptions().map_entry or not isinstance(value, dict):
+        return
+    for name, inner in value.items():
+        field = descriptor.fields_by_name.get(name)
+        if field is None:
+            yield prefix + name
+        elif field.message_type is not None:
+            for item in inner if isinstance(inner, list) else [inner]:
+                yield from _unknown(field.message_type, item, f"{prefix}{name}.")

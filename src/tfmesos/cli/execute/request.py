@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tfmesos.cli.execute.container import build_container
 from tfmesos.cli.execute.errors import ExecuteError, UsageError
 from tfmesos.cli.execute.flags import ExecuteFlags
-from tfmesos.cli.execute.parsing import message_of
+from tfmesos.cli.execute.parsing import message_of, unknown_fields
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.wire import mesos_pb2
 
@@ -21,12 +21,16 @@ Capability = mesos_pb2.FrameworkInfo.Capability
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What to subscribe as and what to launch: one task, or a group of them with `executor`."""
+    """What to subscribe as and what to launch: one task, or a group of them with `executor`.
+
+    `ignored`: fields of the JSON given that Mesos does not have.
+    """
 
     framework: mesos_pb2.FrameworkInfo
     tasks: tuple[mesos_pb2.TaskInfo, ...]
     executor: mesos_pb2.ExecutorInfo | None
     kill_after_s: float | None
+    ignored: tuple[str, ...]
 
 
 def build_request(flags: ExecuteFlags) -> Request:
@@ -59,7 +63,21 @@ def _request(
     tasks: tuple[mesos_pb2.TaskInfo, ...],
     executor: mesos_pb2.ExecutorInfo | None,
 ) -> Request:
-    return Request(framework=framework, tasks=tasks, executor=executor, kill_after_s=flags.kill_after)
+    return Request(
+        framework=framework,
+        tasks=tasks,
+        executor=executor,
+        kill_after_s=flags.kill_after,
+        ignored=_ignored(flags),
+    )
+
+
+def _ignored(flags: ExecuteFlags) -> tuple[str, ...]:
+    if flags.task is not None:
+        return tuple(unknown_fields(mesos_pb2.TaskInfo, flags.task))
+    if flags.task_group is not None:
+        return tuple(unknown_fields(mesos_pb2.TaskGroupInfo, flags.task_group))
+    return ()
 
 
 def _check_combination(flags: ExecuteFlags) -> None:
