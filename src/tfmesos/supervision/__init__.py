@@ -10,7 +10,7 @@ Promises, each also when the part named is lost to a kill -9:
 * no process is left 10 s after any of these losses; this process alone decides when it ends on purpose;
 * `Supervised.wait` answers exactly once per program, when nothing of its tree is left.
 
-A detached program outlives this process, with its supervisor and the fork server that it came from; whoever comes next
+A detached program outlives this process and the fork server that it came from, with its supervisor; whoever comes next
 adopts it by its `record_dir`, and these promises are kept to that one. Nothing that was asked for is forgotten in the
 meantime (a kill is completed in time), and an end without an owner is kept for the next one.
 

@@ -120,8 +120,10 @@ class Supervisor:
             self._perform(self._life.leave(_AGENT, timeout_s, grace_s, monotonic()))
 
     def _on_server_lost(self) -> None:
+        """A detached program goes on: if this process is lost, too, its tree is found by its record."""
         self._waiter.remove(self._server)
-        self._perform(self._life.lose(_FORK_SERVER, self._program.grace_s, monotonic()))
+        if self._program.recovery_timeout_s is None:
+            self._perform(self._life.lose(_FORK_SERVER, self._program.grace_s, monotonic()))
 
     def _on_visitor(self, visitor: Visitor, said: list[tuple[Kind, bytes]]) -> None:
         kind, _ = said[0]

@@ -44,7 +44,7 @@ class ProcessSpec:
     `mark`: the name of a variable of `environment` whose value no other program has: by it the processes of a detached
     program are found if supervisor and fork server are both lost without an owner.
     `grace_s`: between SIGTERM and SIGKILL when the supervisor ends the program by itself, because this process or the
-    fork server was lost (at most 3 s are granted then), and in `Supervisors.close`.
+    fork server was lost (at most 3 s are granted then; a detached one goes on), and in `Supervisors.close`.
     """
 
     id: str
