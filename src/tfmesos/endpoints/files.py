@@ -13,6 +13,7 @@ import pwd
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 from tfmesos.wire import mesos_pb2
@@ -54,18 +55,20 @@ class FileEntry:
 
     path: str
     status: os.stat_result
+    user: str
+    group: str
 
     def to_json(self) -> dict[str, str | int | float]:
         """An entry of /files/browse."""
         status = self.status
         return {
-            "gid": _group(status.st_gid),
+            "gid": self.group,
             "mode": stat.filemode(status.st_mode),
             "mtime": float(int(status.st_mtime)),
             "nlink": status.st_nlink,
             "path": self.path,
             "size": status.st_size,
-            "uid": _user(status.st_uid),
+            "uid": self.user,
         }
 
     def to_proto(self) -> mesos_pb2.FileInfo:
@@ -76,8 +79,8 @@ class FileEntry:
             nlink=status.st_nlink,
             size=status.st_size,
             mode=status.st_mode,
-            uid=_user(status.st_uid),
-            gid=_group(status.st_gid),
+            uid=self.user,
+            gid=self.group,
         )
         info.mtime.nanoseconds = status.st_mtime_ns
         return info
@@ -149,10 +152,16 @@ def _refusal(error: OSError, path: str) -> FileRefused:
 
 
 def _entries(directory: int, path: str) -> Iterator[FileEntry]:
+    user, group = cache(_user), cache(_group)  # each look reads the system's whole list
     for name in sorted(os.listdir(directory)):
         with contextlib.suppress(FileNotFoundError):  # removed meanwhile
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
-            yield FileEntry(path=f"{path}/{_readable(name)}", status=status)
+            yield FileEntry(
+                path=f"{path}/{_readable(name)}",
+                status=status,
+                user=user(status.st_uid),
+                group=group(status.st_gid),
+            )
 
 
 def _readable(name: str) -> str:
