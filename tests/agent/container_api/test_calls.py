@@ -182,6 +182,12 @@ async def test_what_cannot_be_launched_is_refused(
             "Failed to validate agent::Call: Expecting 'wait_nested_container.container_id.parent' to be present",
         ),
         (
+            '{"type":"KILL_CONTAINER","kill_container":{"container_id":{"value":"root"},"signal":32}}',
+            {},
+            400,
+            "Failed to validate agent::Call: 'kill_container.signal' is invalid: 32 is no signal",
+        ),
+        (
             '{"type":"KILL_CONTAINER","kill_container":{"container_id":{"value":"root"},"signal":99}}',
             {},
             400,

@@ -14,6 +14,7 @@ from tests.agent.containerizer.conftest import Configure, output
 from tests.agent.waiting import eventually
 from tfmesos.agent import AgentFlags, BadAgentFlags
 from tfmesos.agent.containerizer import Container, ContainerId, Containerizer, LaunchFailed
+from tfmesos.agent.containerizer.tree import ContainerTree
 from tfmesos.supervision import Supervisors
 from tfmesos.wire import mesos_pb2
 
@@ -225,3 +226,41 @@ async def test_sandboxes_of_nested_containers_go_first_if_that_is_asked_for(
     assert len(collecting.collector.schedule) == 0
     assert "stdout" in os.listdir(parent.directory)
     await collecting.close()
+
+
+async def test_a_launch_that_is_cancelled_as_it_succeeds_leaves_nothing_that_runs(
+    containerizer: Containerizer, configure: Configure
+) -> None:
+    config = configure("sleep 60")
+    launch = asyncio.create_task(containerizer.launch(config))
+    while (container := containerizer.find(config.id)) is None:  # noqa: ASYNC110  # nothing else hits the moment
+        await asyncio.sleep(0)
+
+    assert not launch.done()
+    launch.cancel()
+    await asyncio.wait([launch])
+
+    assert launch.cancelled()
+    assert (await container.wait()).killed
+
+
+async def test_a_launch_that_fails_while_its_parent_ends_is_no_fault() -> None:
+    tree, parent = ContainerTree(), ContainerId("p")
+    child = ContainerId("c", parent)
+
+    async def fail() -> Container:
+        raise LaunchFailed("no")
+
+    launch = asyncio.create_task(fail())
+    tree.begin_launch(child, launch)
+    await asyncio.wait([launch])
+    assert launch.exception() is not None
+
+    ending = tree.end_children(parent)
+    assert ending is not None
+    waiting = asyncio.ensure_future(ending)
+    await asyncio.sleep(0)
+    tree.end_launch(child)
+    await waiting
+
+    assert tree.end_children(parent) is None

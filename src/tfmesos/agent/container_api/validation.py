@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from signal import valid_signals
 from typing import Protocol
 
 from tfmesos.agent.containerizer import container_id_fault
@@ -16,7 +17,6 @@ _NEEDS_PARENT = (
     _Call.REMOVE_NESTED_CONTAINER,
     _Call.LAUNCH_NESTED_CONTAINER_SESSION,
 )
-_MAX_SIGNAL = 64
 
 
 class _AboutContainer(Protocol):
@@ -44,7 +44,7 @@ def call_fault(call: agent_pb2.Call) -> str | None:
         return f"'{name}.resources' is invalid: {fault}" if fault else None
     if call.type in (_Call.KILL_CONTAINER, _Call.KILL_NESTED_CONTAINER):
         number = kill_signal(call)
-        return None if 0 < number <= _MAX_SIGNAL else f"'{name}.signal' is invalid: {number} is no signal"
+        return None if number in valid_signals() else f"'{name}.signal' is invalid: {number} is no signal"
     return None
 
 

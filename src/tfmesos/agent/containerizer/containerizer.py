@@ -100,6 +100,8 @@ class Containerizer:
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if current is not None and current.cancelling():
+                if (made := self._tree.find(config.id)) is not None:  # just before
+                    made.kill(0.0)
                 raise
             raise LaunchFailed("the container was destroyed while it was launched") from None
         finally:

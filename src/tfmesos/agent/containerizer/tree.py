@@ -78,8 +78,11 @@ class ContainerTree:
     async def _end_children(self, container_id: ContainerId) -> None:
         while living := self._living(container_id):
             for child in living:
-                if not self.abort(child):
-                    self._containers[child].kill(0.0)
+                container = self._containers.get(child)
+                if container is not None:
+                    container.kill(0.0)
+                else:
+                    self.abort(child)
             for child in living:
                 await self._gone(child)
 
