@@ -51,3 +51,18 @@ async def test_no_frame_is_lost_while_the_supervisor_has_not_read_its_program(
     received = await asyncio.to_thread(read_all, theirs, len(program) + len(expected))
     assert received[len(program) :] == expected
     channel.close()
+
+
+@pytest.mark.parametrize("nonsense", [b"\xff" * 64, encode_frame(Kind.HELLO, b"nobody")])
+async def test_who_speaks_nonsense_is_heard_no_longer(
+    sockets: tuple[socket.socket, socket.socket], nonsense: bytes
+) -> None:
+    ours, theirs = sockets
+    closed = asyncio.Event()
+    channel = Channel(ours, None, lambda _: closed.set())
+
+    theirs.sendall(nonsense)
+    async with asyncio.timeout(5):
+        await closed.wait()
+
+    assert not channel.is_open
