@@ -67,7 +67,6 @@ class Agent:
         self._stopped = asyncio.Event()
         self._failure: BaseException | None = None
         self._leaves_nothing = False
-        self._is_recovering = True
         self._address: Address | None = None
         self._membership: Membership | None = None
         self._api: Api | None = None

@@ -1,7 +1,8 @@
 """What an agent writes down so that the next one can go on: facts, in the order in which they came true.
 
-The core puts them among its actions (`Keep(fact)`) for frameworks that want checkpoints, each before the action that
-it must outlive. Messages in a fact are not changed after it was made. Times are seconds of the wall clock.
+The core's actions say when, for frameworks that want checkpoints, each before the action that it must outlive; the
+recorder turns these into facts. Messages in a fact are not changed after it was made. Times are seconds of the wall
+clock.
 """
 
 from __future__ import annotations
