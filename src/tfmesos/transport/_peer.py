@@ -87,7 +87,8 @@ class Peer:
 
     def link(self, to: Pid, on_exited: Exited, *, reconnect: bool) -> None:
         """Keep the connection; `on_exited` hears of its end."""
-        self._links.append((to, on_exited))
+        if (to, on_exited) not in self._links:
+            self._links.append((to, on_exited))
         if reconnect and self._transport is not None:
             self._write_unsent()
             transport, self._wire, self._transport = self._transport, None, None

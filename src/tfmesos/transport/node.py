@@ -37,7 +37,8 @@ class LibprocessNode:
 
     def link(self, to: Pid, on_exited: Callable[[Pid], None], *, reconnect: bool = False) -> None:
         """Keep a connection to `to`'s address and call `on_exited(to)` once, from the event loop, when it ends or
-        cannot be made; the link is forgotten then. `reconnect` drops a connection that is there first, silently."""
+        cannot be made, however often that was asked for; the link is forgotten then. `reconnect` drops a connection
+        that is there first, silently."""
         if to and not self._is_closed:
             self._peer(to).link(to, on_exited, reconnect=reconnect)
 
