@@ -121,7 +121,9 @@ async def test_a_master_that_comes_late_is_found(fake: FakeMaster) -> None:
     await network.close()
     async with client_of(f"127.0.0.1:{port}") as client:
         waiting = asyncio.create_task(client.revive())
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(10):
+            while "refused" not in client.trouble:
+                await asyncio.sleep(0)
         network = Proxy(fake.address)
         await network.start(port)
         await subscribed(fake, client)
@@ -153,7 +155,9 @@ async def test_calls_wait_for_the_subscription_and_end_with_the_client(fake: Fak
         waiting = asyncio.create_task(client.revive())
         with pytest.raises(NotSubscribed):
             await client.decline([])
-        await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):
+            while len(fake.answers) == 100:
+                await asyncio.sleep(0)
         assert not waiting.done()
     with pytest.raises(NotSubscribed, match="REVIVE not sent or not answered"):
         await waiting
