@@ -122,7 +122,7 @@ async def test_a_master_that_comes_late_is_found(fake: FakeMaster) -> None:
     async with client_of(f"127.0.0.1:{port}") as client:
         waiting = asyncio.create_task(client.revive())
         async with asyncio.timeout(10):
-            while "refused" not in client.trouble:
+            while "refused" not in client.trouble:  # noqa: ASYNC110  # nobody tells
                 await asyncio.sleep(0)
         network = Proxy(fake.address)
         await network.start(port)
@@ -156,7 +156,7 @@ async def test_calls_wait_for_the_subscription_and_end_with_the_client(fake: Fak
         with pytest.raises(NotSubscribed):
             await client.decline([])
         async with asyncio.timeout(10):
-            while len(fake.answers) == 100:
+            while len(fake.answers) == 100:  # noqa: ASYNC110  # nobody tells
                 await asyncio.sleep(0)
         assert not waiting.done()
     with pytest.raises(NotSubscribed, match="REVIVE not sent or not answered"):
