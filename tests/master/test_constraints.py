@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from google.protobuf import text_format
 
+from tests.master.drivers import Driver
 from tests.master.world import Agent, Framework, World, framework_info
-from tfmesos.master.core.events import Subscribed
+from tfmesos.master.core.events import DriverCalled, Subscribed
 from tfmesos.master.ids import StreamId
 from tfmesos.transport import Pid
 from tfmesos.wire import scheduler_pb2
@@ -87,3 +88,18 @@ def test_an_update_replaces_them() -> None:
     info = framework_info(id=framework.id)
     framework.call("UPDATE_FRAMEWORK", framework_info=info)
     assert framework.take_offers()
+
+
+def test_what_a_driver_wants_outlives_the_master() -> None:
+    world = World()
+    driver = Driver(world, 7001)
+    call = scheduler_pb2.Call(type=scheduler_pb2.Call.SUBSCRIBE)
+    call.subscribe.framework_info.CopyFrom(framework_info())
+    wanted = constraints(f'attribute_constraints {{ {RACK} predicate {{ text_equals {{ value: "a" }} }} }}')
+    call.subscribe.offer_constraints.CopyFrom(wanted)
+    world.do(DriverCalled(driver.pid, call, is_forced=False))
+    driver.world = world.restarted()
+    register(driver.world, 6001, "rack:b")
+    assert not driver.offers()
+    register(driver.world, 6002, "rack:a")
+    assert driver.offers()

@@ -23,7 +23,7 @@ from tfmesos.master.core.registry import (
 from tfmesos.master.errors import RegistryUnusable
 from tfmesos.master.ids import AgentId, FrameworkId
 from tfmesos.master.registrar import REGISTRY_FILE, Registrar
-from tfmesos.wire import mesos_pb2
+from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 
 def driver_info(framework_id: str) -> mesos_pb2.FrameworkInfo:
@@ -50,7 +50,12 @@ OPERATIONS: st.SearchStrategy[Operation] = st.one_of(
         drain_started_s=st.none() | st.floats(0, 2e9),
     ),
     st.builds(EndFramework, framework_id=st.sampled_from("xyz").map(FrameworkId)),
-    st.builds(KeepDriver, info=st.sampled_from("xyz").map(driver_info), pid=st.just("d@127.0.0.1:1")),
+    st.builds(
+        KeepDriver,
+        info=st.sampled_from("xyz").map(driver_info),
+        pid=st.just("d@127.0.0.1:1"),
+        constraints=st.none() | st.just(scheduler_pb2.OfferConstraints()),
+    ),
     st.builds(ForgetDriver, framework_id=st.sampled_from("xyz").map(FrameworkId)),
 )
 

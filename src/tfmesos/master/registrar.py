@@ -32,7 +32,7 @@ from tfmesos.master.core.registry import (
     SetWeight,
 )
 from tfmesos.master.errors import RegistryUnusable
-from tfmesos.wire import mesos_pb2
+from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 REGISTRY_FILE = "registry.journal"
 _KIND, _VERSION = "master-registry", 1
@@ -44,7 +44,7 @@ _CODEC: RecordCodec[Operation] = RecordCodec(
         4: (MarkAgentGone, (TEXT, SECONDS)),
         5: (MarkAgent, (TEXT, FLAG, message(mesos_pb2.DrainInfo), SECONDS)),
         6: (EndFramework, (TEXT,)),
-        7: (KeepDriver, (message(mesos_pb2.FrameworkInfo), TEXT, TEXT)),
+        7: (KeepDriver, (message(mesos_pb2.FrameworkInfo), TEXT, TEXT, message(scheduler_pb2.OfferConstraints))),
         8: (ForgetDriver, (TEXT,)),
         9: (SetWeight, (message(mesos_pb2.WeightInfo),)),
     }

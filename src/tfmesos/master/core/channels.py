@@ -47,10 +47,7 @@ class Channels:
         """The framework changed: what is kept of a driver follows. An aborted one wants no offers of any master."""
         if not framework.pid:
             return
-        info = mesos_pb2.FrameworkInfo()
-        info.CopyFrom(framework.info)
-        unwanted = framework_roles(info) if framework.is_aborted else framework.suppressed
-        kept = KeepDriver(info=info, pid=str(framework.pid), suppressed=" ".join(sorted(unwanted)))
+        kept = _kept_driver(framework)
         if self._books.registry.drivers.get(framework.id) != kept:
             self._ledger.record(kept)
 
@@ -108,3 +105,14 @@ class Channels:
     def _forget_driver(self, framework: Framework) -> None:
         if framework.id in self._books.registry.drivers:
             self._ledger.record(ForgetDriver(framework_id=framework.id))
+
+
+def _kept_driver(framework: Framework) -> KeepDriver:
+    info = mesos_pb2.FrameworkInfo()
+    info.CopyFrom(framework.info)
+    unwanted = framework_roles(info) if framework.is_aborted else framework.suppressed
+    constraints = None
+    if framework.offer_constraints.role_constraints:
+        constraints = scheduler_pb2.OfferConstraints()
+        constraints.CopyFrom(framework.offer_constraints)
+    return KeepDriver(info=info, pid=str(framework.pid), suppressed=" ".join(sorted(unwanted)), constraints=constraints)

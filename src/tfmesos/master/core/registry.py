@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar, assert_never
 
 from tfmesos.master.ids import AgentId, FrameworkId
-from tfmesos.wire import mesos_pb2
+from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -75,6 +75,8 @@ class KeepDriver:
     pid: str
     suppressed: str
     """The roles it wants no offers for, separated by spaces (no role has one)."""
+    constraints: scheduler_pb2.OfferConstraints | None = None
+    """Of which agents it wants offers, if not of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,8 @@ class Subscriptions:
             framework = Framework(info, FrameworkState.CONNECTED, self._ledger.now, self._books.limits)
             framework.pid = Pid.parse(kept.pid)
             framework.suppressed = frozenset(kept.suppressed.split())
+            if kept.constraints is not None:
+                framework.offer_constraints.CopyFrom(kept.constraints)
             self._books.frameworks[framework.id] = framework
             self._inform_allocator(framework)
             self._ledger.log(f"expecting the driver of {framework} at {framework.pid}")
