@@ -12,7 +12,6 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tfmesos.agent.api import Api
 from tfmesos.agent.assembly import build_runner
 from tfmesos.agent.checkpoint import CheckpointStore, Recovered
 from tfmesos.agent.container_api import ContainerApi
@@ -21,18 +20,19 @@ from tfmesos.agent.errors import AgentStopped, BadAgentFlags
 from tfmesos.agent.executor_api.api import NOT_RECOVERED, ExecutorApi
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.identity import Identity, address_towards, advertised_pid, checked_ip, hostname_of
-from tfmesos.agent.mailbox import Mailbox
-from tfmesos.agent.member import AgentMember
-from tfmesos.agent.orders import Orders
-from tfmesos.agent.outbox import Outbox
-from tfmesos.agent.recorder import CheckpointRecorder
-from tfmesos.agent.recovery import check_runtime_dir, end_remains, go_on, recovered_id
-from tfmesos.agent.registrar import Membership
-from tfmesos.agent.resources_detection import offered_resources
-from tfmesos.agent.sandboxes import WorkDir
+from tfmesos.agent.membership.identity import Identity, address_towards, advertised_pid, checked_ip, hostname_of
+from tfmesos.agent.membership.mailbox import Mailbox
+from tfmesos.agent.membership.member import AgentMember
+from tfmesos.agent.membership.orders import Orders
+from tfmesos.agent.membership.registrar import Membership
+from tfmesos.agent.membership.resources_detection import offered_resources
+from tfmesos.agent.operator_api.pages import Api
+from tfmesos.agent.operator_api.state import AgentView
+from tfmesos.agent.recovery.outbox import Outbox
+from tfmesos.agent.recovery.recorder import CheckpointRecorder
+from tfmesos.agent.recovery.restart import check_runtime_dir, end_remains, go_on, recovered_id
+from tfmesos.agent.sandboxes.work_dir import WorkDir
 from tfmesos.agent.scope import Scope
-from tfmesos.agent.state import AgentView
 from tfmesos.discovery import Detector
 from tfmesos.metrics import Metrics
 from tfmesos.resources import ResourcesError, parse_attributes

@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 from google.protobuf.message import Message
 
-from tfmesos.agent.container_runs import ContainerRuns
 from tfmesos.agent.containerizer import Containerizer
 from tfmesos.agent.core import AgentCore, CoreSettings
-from tfmesos.agent.environment import Environments
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.identity import Identity
-from tfmesos.agent.reporter import Recorder, Reporter
-from tfmesos.agent.runner import Runner
-from tfmesos.agent.sandboxes import WorkDir
-from tfmesos.agent.task_watches import TaskWatches
+from tfmesos.agent.membership.identity import Identity
+from tfmesos.agent.runner.container_runs import ContainerRuns
+from tfmesos.agent.runner.environment import Environments
+from tfmesos.agent.runner.reporter import Recorder, Reporter
+from tfmesos.agent.runner.runner import Runner
+from tfmesos.agent.runner.task_watches import TaskWatches
+from tfmesos.agent.sandboxes.work_dir import WorkDir
 from tfmesos.transport import Address, UnixAddress
 
 

@@ -22,7 +22,7 @@ from tfmesos.agent.core import (
     Report,
     TaskKey,
 )
-from tfmesos.agent.recorder import CheckpointRecorder
+from tfmesos.agent.recovery.recorder import CheckpointRecorder
 from tfmesos.wire import internal_pb2, mesos_pb2
 
 NOW = 1_000_000.0

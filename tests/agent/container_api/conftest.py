@@ -11,7 +11,7 @@ from aiohttp import web
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.container_api import ContainerApi
 from tfmesos.agent.containerizer import Container, ContainerConfig, ContainerId, Containerizer, ContainerKind
-from tfmesos.agent.sandboxes import WorkDir
+from tfmesos.agent.sandboxes.work_dir import WorkDir
 from tfmesos.client.agent import AgentClient
 from tfmesos.supervision import Supervisors
 from tfmesos.transport import Address, HttpServer, TcpAddress

@@ -22,7 +22,7 @@ from tfmesos.agent.containerizer import (
     ContainerKind,
     LaunchFailed,
 )
-from tfmesos.agent.sandboxes import WorkDir
+from tfmesos.agent.sandboxes.work_dir import WorkDir
 from tfmesos.agent.users import user_name
 from tfmesos.supervision import ConsoleBusy, SupervisionError, Termination
 from tfmesos.transport import reply

@@ -22,9 +22,9 @@ from tfmesos.agent.containerizer.tree import ContainerTree
 from tfmesos.agent.errors import BadUser
 from tfmesos.agent.fetcher import Fetcher, FetchFailed, FetchOrder
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.gc import Collector, Schedule
-from tfmesos.agent.sandboxes import Owner, make_nested_sandbox, make_sandbox, old_runs, remove_nested_sandbox
-from tfmesos.agent.trees import remove_tree
+from tfmesos.agent.sandboxes.gc import Collector, Schedule
+from tfmesos.agent.sandboxes.trees import remove_tree
+from tfmesos.agent.sandboxes.work_dir import Owner, make_nested_sandbox, make_sandbox, old_runs, remove_nested_sandbox
 from tfmesos.agent.users import Identity, identity_of
 from tfmesos.supervision import Supervised, SupervisionError, Supervisors, Termination
 

@@ -25,7 +25,7 @@ from google.protobuf.message import DecodeError, Message
 from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.errors import BadAgentFlags
-from tfmesos.agent.trees import remove_tree
+from tfmesos.agent.sandboxes.trees import remove_tree
 from tfmesos.wire import mesos_pb2
 
 FORMAT = 1

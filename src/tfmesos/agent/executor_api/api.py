@@ -7,7 +7,7 @@ from aiohttp import web
 from tfmesos.agent.core import ExecutorRecord, Phase
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.executor_api.validation import call_fault
-from tfmesos.agent.runner import Runner
+from tfmesos.agent.runner.runner import Runner
 from tfmesos.endpoints import refused_head
 from tfmesos.transport import reply
 from tfmesos.wire import executor_pb2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tfmesos.agent.identity import Identity
+from tfmesos.agent.membership.identity import Identity
 from tfmesos.transport import StreamReply
 from tfmesos.wire import executor_pb2, mesos_pb2
 from tfmesos.wire.media import JSON, encode

@@ -1,0 +1,184 @@
+"""Follows each executor's container from its launch to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from typing import Protocol
+
+from tfmesos.agent.containerizer import (
+    Container,
+    ContainerConfig,
+    ContainerId,
+    Containerizer,
+    ContainerKind,
+    LaunchFailed,
+)
+from tfmesos.agent.core import Ending, ExecutorRecord, Kind, own_grace_of
+from tfmesos.agent.runner.environment import Environments, ExecutorPlace
+from tfmesos.agent.runner.refusals import executor_refusal, refusal
+from tfmesos.agent.runner.reporter import Recorder
+from tfmesos.agent.sandboxes.work_dir import WorkDir
+from tfmesos.wire import mesos_pb2
+
+_DEFAULT_EXECUTOR = "tfmesos.executors.default"
+
+
+class ContainerEvents(Protocol):
+    """Hears what becomes of containers; none of these waits."""
+
+    def forked(self, executor: ExecutorRecord, pid: int) -> None:
+        """The supervisor waits at its gate."""
+
+    def opened(self, executor: ExecutorRecord) -> None:
+        """The program runs."""
+
+    def failed(self, executor: ExecutorRecord, message: str) -> None:
+        """No container came to be."""
+
+    def ended(self, executor: ExecutorRecord, ending: Ending) -> None:
+        """Nothing of the container is left."""
+
+
+class ContainerRuns:
+    """The containers of executors, each followed by a task of its own."""
+
+    def __init__(
+        self,
+        containerizer: Containerizer,
+        work_dir: WorkDir,
+        environments: Environments,
+        recorder: Recorder,
+        agent_pid: str,
+    ) -> None:
+        self._containerizer = containerizer
+        self._work_dir = work_dir
+        self._environments = environments
+        self._recorder = recorder
+        self._pid = agent_pid
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._allowed: set[str] = set()  # whose gate is to be opened
+        self._events: ContainerEvents | None = None
+        self._group: asyncio.TaskGroup | None = None
+
+    def begin(self, group: asyncio.TaskGroup, events: ContainerEvents) -> None:
+        """What runs for the containers runs in the group."""
+        self._group = group
+        self._events = events
+
+    async def close(self) -> None:
+        """Follow none any more; no launch is under way afterwards. The containers themselves go on."""
+        running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def start(self, executor: ExecutorRecord, agent_id: str) -> None:
+        """Launch the executor's container."""
+        self._follow(executor, self._launch(executor, agent_id))
+
+    def adopt(self, executor: ExecutorRecord, container: Container) -> None:
+        """Follow a container that was there before this agent."""
+        self._follow(executor, self._wait(executor, container))
+
+    def allow(self, executor: ExecutorRecord) -> None:
+        """Let its program start; said while it is told that the container is forked."""
+        self._allowed.add(executor.container_id)
+
+    def kill(self, executor: ExecutorRecord, grace_s: float) -> None:
+        """End a container, or its launch."""
+        container_id = ContainerId(executor.container_id)
+        container = self._containerizer.find(container_id)
+        if container is None:
+            self._containerizer.abort(container_id)
+        else:
+            container.kill(grace_s)
+
+    def pid_of(self, container_id: mesos_pb2.ContainerID) -> int | None:
+        """The supervisor of a container that runs, also of one nested in an executor's."""
+        container = self._containerizer.find(ContainerId.from_proto(container_id))
+        return container.pid if container is not None and container.termination is None else None
+
+    def _follow(self, executor: ExecutorRecord, run: Coroutine[None, None, None]) -> None:
+        assert self._group is not None
+        running = self._group.create_task(run, name=f"container {executor.container_id}")
+        self._running[executor.container_id] = running
+        running.add_done_callback(lambda _: self._running.pop(executor.container_id, None))
+
+    async def _launch(self, executor: ExecutorRecord, agent_id: str) -> None:
+        assert self._events is not None
+        try:
+            container = await self._containerizer.launch(self._config(executor, agent_id))
+        except LaunchFailed as error:
+            self._events.failed(executor, str(error))
+            return
+        self._events.forked(executor, container.pid)
+        if executor.container_id in self._allowed:
+            self._allowed.discard(executor.container_id)
+            await self._recorder.wait_written()
+            await container.open_gate()
+            self._events.opened(executor)
+        await self._wait(executor, container)
+
+    async def _wait(self, executor: ExecutorRecord, container: Container) -> None:
+        assert self._events is not None
+        termination = await container.wait()
+        self._events.ended(executor, Ending(wait_status=termination.wait_status, message=termination.message))
+        self._containerizer.forget(container.id)
+
+    def _config(self, executor: ExecutorRecord, agent_id: str) -> ContainerConfig:
+        framework = executor.framework.info
+        runs = self._work_dir.executor(agent_id, framework.id.value, executor.executor_id)
+        executor.directory = f"{runs}/{executor.container_id}"
+        place = ExecutorPlace(
+            agent_id=agent_id,
+            agent_pid=self._pid,
+            executor_id=executor.executor_id,
+            directory=executor.directory,
+            shutdown_grace_s=own_grace_of(executor.info),
+        )
+        if executor.kind is Kind.COMMAND:
+            return self._command_config(executor, place)
+        _raise_if(executor_refusal(executor.info, framework))
+        info, command = executor.info, _command_of(executor)
+        return ContainerConfig(
+            id=ContainerId(executor.container_id),
+            kind=ContainerKind.EXECUTOR,
+            command=command,
+            directory=executor.directory,
+            user=command.user or framework.user,
+            container=info.container if info.HasField("container") else None,
+            resources=tuple(info.resources),
+            environment=self._environments.of_executor(framework, place),
+            checkpoint=framework.checkpoint,
+        )
+
+    def _command_config(self, executor: ExecutorRecord, place: ExecutorPlace) -> ContainerConfig:
+        framework, task = executor.framework.info, next(iter(executor.tasks.values())).info
+        _raise_if(refusal(task, framework))
+        return ContainerConfig(
+            id=ContainerId(executor.container_id),
+            kind=ContainerKind.COMMAND_TASK,
+            command=task.command,
+            directory=executor.directory,
+            user=task.command.user or framework.user,
+            container=task.container if task.HasField("container") else None,
+            resources=tuple(task.resources),
+            environment=self._environments.of_task(task, framework, place),
+            checkpoint=framework.checkpoint,
+        )
+
+
+def _raise_if(fault: str | None) -> None:
+    if fault:
+        raise LaunchFailed(fault)
+
+
+def _command_of(executor: ExecutorRecord) -> mesos_pb2.CommandInfo:
+    """The executor's own command; the default executor's is this agent's (a sandbox must not shadow its modules)."""
+    if executor.kind is Kind.CUSTOM:
+        return executor.info.command
+    command = mesos_pb2.CommandInfo(shell=False, value=sys.executable)
+    command.arguments.extend([sys.executable, "-I", "-m", _DEFAULT_EXECUTOR])
+    return command
