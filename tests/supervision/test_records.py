@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfmesos.supervision import ProcessSpec, SupervisionError, process_start_time
-from tfmesos.supervision._place import Origin, Place, encode, read
-from tfmesos.supervision._record import SIZE, LifeRecord
+from tfmesos.supervision._place import Origin, Place, decode, encode, read
+from tfmesos.supervision._record import LIFE_OFFSET, SIZE, LifeRecord
 from tfmesos.supervision._recovery import remains_of
 
 MESSAGES = st.none() | st.text(st.characters(codec="utf-8")) | st.just("/tmp/\udcff ünïcödé 💥 \"'\\\n\t\x7f")
@@ -41,6 +41,15 @@ def read_life(directory: Path) -> LifeRecord:
     assert record is not None
     assert record[0] == ORIGIN
     return record[1]
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_damage_in_the_owners_part_is_noticed(bit: int) -> None:
+    whole = encode(ORIGIN, LifeRecord())
+    for position in range(len(whole[:LIFE_OFFSET].rstrip())):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << bit
+        assert decode(bytes(damaged)) is None, position
 
 
 def fields(life: LifeRecord) -> dict[str, object]:

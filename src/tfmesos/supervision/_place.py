@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import time
+from binascii import crc32
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
@@ -15,6 +16,8 @@ from tfmesos.supervision.processes import is_running, read_boot_id
 from tfmesos.supervision.spec import ProcessSpec
 
 _BACKLOG = 16
+_SEAL = b', "crc32": "%08x", "life":'
+"""Behind the owner's part, with its checksum."""
 _MAX_MARK = 600
 """Characters in JSON; the owner's part has its limit."""
 _READ_AGAIN_S = 0.001
@@ -117,7 +120,8 @@ def _mark_of(spec: ProcessSpec) -> str | None:
 def encode(origin: Origin, life: LifeRecord) -> bytes:
     """The whole of record.json."""
     text = json.dumps({"format": FORMAT, **{name: getattr(origin, name) for name in _ORIGIN}})
-    return f'{text[:-1]}, "life":'.encode().ljust(LIFE_OFFSET) + life.encode()
+    body = text[:-1].encode()
+    return (body + _SEAL % crc32(body)).ljust(LIFE_OFFSET) + life.encode()
 
 
 def read(record_dir: str) -> tuple[Origin, LifeRecord] | None:
@@ -143,14 +147,16 @@ def read(record_dir: str) -> tuple[Origin, LifeRecord] | None:
 def decode(data: bytes) -> tuple[Origin, LifeRecord] | None:
     """None: it is none, or not a whole one."""
     body = data[LIFE_OFFSET + len(checksum(b"")) :].rstrip()
-    if not data.startswith(checksum(body), LIFE_OFFSET):
+    sealed = data[:LIFE_OFFSET].rstrip()
+    origin = sealed[: -len(_SEAL % 0)]
+    if not data.startswith(checksum(body), LIFE_OFFSET) or sealed != origin + _SEAL % crc32(origin):
         return None
     try:
         entries: dict[str, Any] = json.loads(data)
     except ValueError:
         return None
     life = entries.pop("life")
-    del life["crc32"]
+    del entries["crc32"], life["crc32"]
     return (Origin(**entries), LifeRecord(**life)) if entries.pop("format") == FORMAT else None
 
 
