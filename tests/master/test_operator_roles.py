@@ -28,11 +28,6 @@ async def test_roles_with_a_weight_and_their_ancestors_are_known() -> None:
         assert weights["get_weights"] == {"weight_infos": [{"weight": 2.5, "role": "a/b"}]}
 
 
-async def test_reserved_roles_may_be_as_deep_as_an_agent_says(master: Master, client: Client) -> None:
-    async with Agent.running(master, f"cpus({'a/' * 1500}a):1"):
-        assert len((await client.get_json("/roles"))["roles"]) == 1501
-
-
 async def test_an_operator_is_answered_when_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk_is_ready = asyncio.Event()
     sync = Registrar.sync

@@ -15,7 +15,7 @@ from tfmesos.master.core.registry import AdmitAgent
 from tfmesos.master.core.returns import Returns
 from tfmesos.master.flags import MasterFlags
 from tfmesos.master.ids import AgentId
-from tfmesos.master.validation import filters_error, id_error
+from tfmesos.master.validation import agent_error, return_error
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.transport import Pid
 from tfmesos.wire import internal_pb2, mesos_pb2
@@ -66,7 +66,7 @@ class Registrations:
 
     def reregister(self, sender: Pid, message: internal_pb2.ReregisterSlaveMessage) -> None:
         """An agent with an id: one of ours that was away, or one that knew another master."""
-        if error := _message_error(message):
+        if error := return_error(message):
             self._ledger.warn(f"ignored an agent at {sender}: {error}")
             return
         total = self._accepted_total(sender, message)
@@ -121,6 +121,9 @@ class Registrations:
         """The agent's resources if its message makes sense; None (and a log line) if it is to be ignored."""
         if not sender or not _SEMANTIC_VERSION.fullmatch(message.version):
             self._ledger.warn(f"ignored an agent at {sender}: it has no pid or no version of 1.0.0 or later")
+            return None
+        if text := agent_error(message.slave):
+            self._ledger.warn(f"ignored an agent at {sender}: {text}")
             return None
         try:
             return Resources.from_proto(message.slave.resources)
@@ -280,13 +283,3 @@ def agent_traits(agent: Agent) -> alloc.AgentTraits:
 def _fits(total: Resources, tasks: Iterable[Task], others: Iterable[Resources]) -> bool:
     used = sum((*(task.resources for task in tasks if task.holds), *others), Resources())
     return total.contains(used.unallocated())
-
-
-def _message_error(message: internal_pb2.ReregisterSlaveMessage) -> str | None:
-    """What is wrong with an id or a framework that a returning agent tells; Mesos 1.11 ignores such a message."""
-    ids = [message.slave.id.value]
-    ids += [framework.id.value for framework in message.frameworks]
-    ids += [executor.executor_id.value for executor in message.executor_infos]
-    for task in message.tasks:
-        ids += [task.task_id.value, task.framework_id.value]
-    return next(filter(None, (*map(id_error, ids), *map(filters_error, message.frameworks))), None)
