@@ -477,6 +477,18 @@ class TestRecords:
         assert isinstance(termination, Termination)
         assert termination.wait_status is None
 
+    async def test_a_record_cannot_be_read(
+        self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, tree: "Tree"
+    ) -> None:
+        spec = build_detached("trap '' TERM; sleep 1000")
+        pid = await owner.run(spec)
+        tree.add_below(pid)
+        await owner.die()
+        os.truncate(f"{spec.record_dir}/record.json", 100)
+        with pytest.raises(SupervisionError, match="no record of format 1"):
+            await expect(supervisors, spec)
+        assert tree.left() == []
+
     async def test_a_record_of_another_format_is_named(self, supervisors: Supervisors, tmp_path: Path) -> None:
         (tmp_path / "record.json").write_text('{"format": 99}')
         with pytest.raises(SupervisionError, match="no record of format 1"):

@@ -160,6 +160,14 @@ def decode(data: bytes) -> tuple[Origin, LifeRecord] | None:
     return (Origin(**entries), LifeRecord(**life)) if entries.pop("format") == FORMAT else None
 
 
+def socket_names(record_dir: str) -> list[str]:
+    """Where supervisors of this directory listen, or did."""
+    try:
+        return [name for name in os.listdir(record_dir) if name.endswith(".sock")]
+    except OSError:
+        return []
+
+
 def connect(record_dir: str, socket_name: str) -> socket.socket:
     """To a supervisor. Raises OSError."""
     directory = os.open(record_dir, os.O_PATH | os.O_DIRECTORY)

@@ -77,13 +77,18 @@ class Supervisors:
         It runs: it is this process' from now on. It has ended, or ends because its supervisor was lost: how, as soon as
         nothing of it is left (`wait_status` None: that is not known; `message` says why). The latter also for a
         directory without a record and for one written before the machine was last started.
-        Raises OwnedElsewhere, and SupervisionError for a record that cannot be read or a supervisor that is silent.
+        Raises OwnedElsewhere, and SupervisionError for a supervisor that is silent or a record that cannot be read; what
+        runs there is ended then.
         """
         loop = asyncio.get_running_loop()
         patient_until = loop.time() + _OWNER_LEAVES_S
         with self._being_busy():
             while not self._is_closed:
-                record = _place.read(record_dir)
+                try:
+                    record = _place.read(record_dir)
+                except SupervisionError:
+                    await asyncio.gather(*(_end_at(record_dir, name) for name in _place.socket_names(record_dir)))
+                    raise
                 if record is None:
                     return unknown(f"there is no record in {record_dir!r}: it was never started", has_run=False)
                 origin, life = record
@@ -288,6 +293,22 @@ async def _ask_for_supervisor(
             raise
     ours.setblocking(False)
     return Channel(ours, server, on_closed)
+
+
+async def _end_at(record_dir: str, socket_name: str) -> None:
+    """End what nobody can take over, if its supervisor still listens there; returns when nothing of it is left."""
+    closed = asyncio.Event()
+    try:
+        channel = Channel(_place.connect(record_dir, socket_name), None, lambda _: closed.set())
+    except OSError:
+        return
+    channel.send(Kind.ADOPT)
+    with suppress(SupervisionError, TimeoutError):
+        async with asyncio.timeout(_ANSWER_S):
+            await channel.wait_greeted()
+            channel.send(Kind.KILL, b"0.0")
+            await closed.wait()
+    channel.close()
 
 
 def _ending(status: int) -> str:
