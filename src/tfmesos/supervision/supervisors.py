@@ -77,8 +77,8 @@ class Supervisors:
         It runs: it is this process' from now on. It has ended, or ends because its supervisor was lost: how, as soon as
         nothing of it is left (`wait_status` None: that is not known; `message` says why). The latter also for a
         directory without a record and for one written before the machine was last started.
-        Raises OwnedElsewhere, and SupervisionError for a supervisor that is silent or a record that cannot be read; what
-        runs there is ended then.
+        Raises OwnedElsewhere, and SupervisionError for a supervisor that is silent or a record that cannot be read;
+        what runs there is ended then.
         """
         loop = asyncio.get_running_loop()
         patient_until = loop.time() + _OWNER_LEAVES_S
