@@ -79,7 +79,7 @@ DRAIN = internal_pb2.DrainSlaveMessage(config=mesos_pb2.DrainConfig())
 FACTS: st.SearchStrategy[Fact] = st.one_of(
     st.builds(AgentKept, info=st.sampled_from(["a", "b"]).map(agent_info), boot_id=st.just("boot")),
     st.builds(ReservationsKept, message=st.just(internal_pb2.CheckpointResourcesMessage())),
-    st.builds(DrainKept, message=st.none() | st.just(DRAIN), started_at_s=TIMES),
+    st.builds(DrainKept, message=st.none() | st.just(DRAIN)),
     st.builds(FrameworkKept, info=st.builds(framework_info, FRAMEWORKS, st.sampled_from("xy"))),
     st.builds(FrameworkEnding, framework_id=FRAMEWORKS),
     st.builds(FrameworkForgotten, framework_id=FRAMEWORKS),
@@ -89,7 +89,6 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
             container_id=container_id,
             info=executor_info("e"),
             is_command=is_command,
-            directory="/d",
         ),
         CONTAINERS,
         st.booleans(),
@@ -115,9 +114,7 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
 A_TASK_THAT_RUNS: list[Fact] = [
     AgentKept(info=agent_info("a"), boot_id="boot"),
     FrameworkKept(info=framework_info("f1")),
-    ExecutorKept(
-        framework_id="f1", container_id="c1", info=executor_info("t1"), is_command=True, directory="/work/sandbox"
-    ),
+    ExecutorKept(framework_id="f1", container_id="c1", info=executor_info("t1"), is_command=True),
     TaskKept(framework_id="f1", container_id="c1", info=task_info("t1")),
     UpdateQueued(update=update("f1", "t1", mesos_pb2.TASK_STARTING, b"u1")),
     UpdateAcknowledged(framework_id="f1", task_id="t1", uuid=b"u1"),
@@ -172,7 +169,7 @@ def test_a_task_is_found_with_its_updates_and_its_executor(tmp_path: Path) -> No
     assert (task.info, task.container_id) == (task_info("t1"), "c1")
     assert [one.uuid for one in task.acknowledged] == [b"u1"]
     assert [one.uuid for one in task.pending] == [b"u2"]
-    assert framework.executors["c1"].directory == "/work/sandbox"
+    assert framework.executors["c1"].is_command
 
 
 def test_an_executor_takes_its_tasks_with_it_and_a_framework_is_completed(tmp_path: Path) -> None:
@@ -200,14 +197,14 @@ def test_a_million_health_updates_are_not_kept(tmp_path: Path) -> None:
         store.keep(UpdateAcknowledged(framework_id="f1", task_id="t1", uuid=uuid))
     store.close()
 
-    assert len(read(tmp_path).frameworks["f1"].tasks["t1"].updates) == 3
+    assert len(read(tmp_path).frameworks["f1"].tasks["t1"].updates) == 4
 
 
 def test_damage_is_refused_by_name_unless_it_may_be_left_out(tmp_path: Path) -> None:
     kept(tmp_path, A_TASK_THAT_RUNS)
     path = tmp_path / "meta" / "agent.journal"
     contents = bytearray(path.read_bytes())
-    contents[contents.index(b"/work/sandbox")] ^= 1
+    contents[contents.index(b"c1")] ^= 1
     path.write_bytes(contents)
 
     with pytest.raises(CheckpointUnusable, match=f"cannot recover from {path}: damaged at byte"):

@@ -308,7 +308,7 @@ class Lives(RuleBasedStateMachine):
         gone = {found.container_id for found in self.core.executors() if found.framework_id == "g"}
         left = {name: state for name, state in self.containers.items() if name not in gone}
         found = {
-            name: Found(pid=100, directory="d", has_started=state == "open" or name in self.opened)
+            name: Found(pid=100, has_started=state == "open" or name in self.opened)
             for name, state in left.items()
             if state != "launching"
         }

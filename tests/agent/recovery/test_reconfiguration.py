@@ -110,7 +110,7 @@ def test_a_changed_agent_on_a_machine_that_was_started_again_is_a_new_one() -> N
 def with_an_executor(runtime_dir: str) -> Recovered:
     before = remembered()
     before.runtime_dir = runtime_dir
-    executor = RecoveredExecutor(info=mesos_pb2.ExecutorInfo(), container_id="c", is_command=True, directory="/s")
+    executor = RecoveredExecutor(info=mesos_pb2.ExecutorInfo(), container_id="c", is_command=True)
     before.frameworks["f"] = RecoveredFramework(info=mesos_pb2.FrameworkInfo(), executors={"c": executor})
     return before
 

@@ -30,11 +30,11 @@ CODEC: RecordCodec[Fact] = RecordCodec(
     {
         1: (AgentKept, (message(mesos_pb2.AgentInfo), TEXT, TEXT)),
         2: (ReservationsKept, (message(internal_pb2.CheckpointResourcesMessage),)),
-        3: (DrainKept, (message(internal_pb2.DrainSlaveMessage), SECONDS)),
+        3: (DrainKept, (message(internal_pb2.DrainSlaveMessage),)),
         10: (FrameworkKept, (message(mesos_pb2.FrameworkInfo),)),
         11: (FrameworkEnding, (TEXT,)),
         12: (FrameworkForgotten, (TEXT,)),
-        20: (ExecutorKept, (TEXT, TEXT, message(mesos_pb2.ExecutorInfo), FLAG, TEXT, FLAG)),
+        20: (ExecutorKept, (TEXT, TEXT, message(mesos_pb2.ExecutorInfo), FLAG, FLAG)),
         21: (ExecutorEnding, (TEXT, SECONDS, SECONDS)),
         22: (ExecutorForgotten, (TEXT,)),
         30: (TaskKept, (TEXT, TEXT, message(mesos_pb2.TaskInfo), _COUNT)),

@@ -35,7 +35,6 @@ class DrainKept:
     """The agent is being drained; None: no longer."""
 
     message: internal_pb2.DrainSlaveMessage | None
-    started_at_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +66,6 @@ class ExecutorKept:
     container_id: str
     info: mesos_pb2.ExecutorInfo
     is_command: bool
-    directory: str = ""
     has_worked: bool = False
     """It was given a task; TaskSent says so, too."""
 

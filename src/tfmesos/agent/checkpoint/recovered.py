@@ -38,7 +38,6 @@ class RecoveredExecutor:
     info: mesos_pb2.ExecutorInfo
     container_id: str
     is_command: bool
-    directory: str
     has_worked: bool = False
     """It was given a task, perhaps one that is completed."""
     ending: ExecutorEnding | None = None

@@ -127,7 +127,6 @@ class CheckpointState:
                     info=fact.info,
                     container_id=container_id,
                     is_command=fact.is_command,
-                    directory=fact.directory,
                     has_worked=fact.has_worked,
                 )
             return
@@ -202,7 +201,6 @@ def _facts_of(framework_id: str, framework: RecoveredFramework) -> Iterator[Fact
             container_id=executor.container_id,
             info=executor.info,
             is_command=executor.is_command,
-            directory=executor.directory,
             has_worked=executor.has_worked,
         )
         if executor.ending is not None:
@@ -237,8 +235,8 @@ def _add_task(framework: RecoveredFramework, fact: TaskKept) -> None:
 
 
 def _remember(acknowledged: list[internal_pb2.StatusUpdate], update: internal_pb2.StatusUpdate) -> None:
-    """One update per distinct consecutive state is enough of the past: health checks would add to it for ever."""
-    if acknowledged and acknowledged[-1].status.state == update.status.state:
+    """Of a state that is told again and again the first time and the last are enough: health checks go on for ever."""
+    if len(acknowledged) > 1 and acknowledged[-2].status.state == acknowledged[-1].status.state == update.status.state:
         del acknowledged[-1]
     acknowledged.append(update)
 

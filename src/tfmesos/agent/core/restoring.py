@@ -27,7 +27,6 @@ class Found:
     """A container of the agent before that was found again, running or ended."""
 
     pid: int
-    directory: str
     has_started: bool
     """Whether its program was started, not only its supervisor."""
 
@@ -85,7 +84,6 @@ class Restoration:
             executor.kind = Kind.COMMAND
         framework.executors[executor.executor_id] = executor
         executor.is_recovered = True
-        executor.directory = found.directory if found else kept.directory
         executor.pid = found.pid if found else None
         finished = []
         for task in tasks:
@@ -112,9 +110,8 @@ class Restoration:
         executor.move(Phase.RUNNING)
         info = record.info
         if info.HasField("max_completion_time"):
-            started = next(
-                status.timestamp for status in record.task.statuses if status.state == mesos_pb2.TASK_RUNNING
-            )
+            (its,) = (task for task in tasks if task.info is info)
+            started = next(one.status.timestamp for one in its.updates if one.status.state == mesos_pb2.TASK_RUNNING)
             self._deadlines.set(executor, clocks.at(started) + info.max_completion_time.nanoseconds / NANOSECONDS)
         return [StartChecks(record)] if is_checked(info) else []
 

@@ -105,7 +105,7 @@ class CheckpointRecorder:
                 keep(FrameworkForgotten(framework_id=framework.info.id.value))
             case KeepDrain(config=config):
                 drain = internal_pb2.DrainSlaveMessage(config=config) if config is not None else None
-                keep(DrainKept(message=drain, started_at_s=self._clock()))
+                keep(DrainKept(message=drain))
             case Report():
                 return  # its update is kept when it is made
             case _:

@@ -95,6 +95,12 @@ class ContainerRuns:
         else:
             container.kill(grace_s)
 
+    def directory_of(self, executor: ExecutorRecord, agent_id: str) -> str:
+        """Its sandbox."""
+        return (
+            f"{self._work_dir.executor(agent_id, executor.framework_id, executor.executor_id)}/{executor.container_id}"
+        )
+
     def pid_of(self, container_id: mesos_pb2.ContainerID) -> int | None:
         """The supervisor of a container that runs, also of one nested in an executor's."""
         container = self._containerizer.find(ContainerId.from_proto(container_id))
@@ -129,8 +135,7 @@ class ContainerRuns:
 
     def _config(self, executor: ExecutorRecord, agent_id: str) -> ContainerConfig:
         framework = executor.framework.info
-        runs = self._work_dir.executor(agent_id, framework.id.value, executor.executor_id)
-        executor.directory = f"{runs}/{executor.container_id}"
+        executor.directory = self.directory_of(executor, agent_id)
         place = ExecutorPlace(
             agent_id=agent_id,
             agent_pid=self._pid,

@@ -84,7 +84,9 @@ class Reporter:
 
     def requeue(self, update: internal_pb2.StatusUpdate) -> None:
         """An update of the agent before that is still to be acknowledged; comes before `joined`."""
-        self.updates.add(update, self._loop.time())
+        key = TaskKey(update.framework_id.value, update.status.task_id.value)
+        if not self.updates.has_ended(key):  # else of a damaged checkpoint
+            self.updates.add(update, self._loop.time())
 
     def report(self, report: Report) -> None:
         """Queue an update and send it as soon as it is its turn."""

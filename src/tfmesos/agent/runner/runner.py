@@ -123,12 +123,12 @@ class Runner:
         """Go on where the agent before has stopped; `containers`: those that are left of it, by id. After `begin`."""
         self._name_agent(agent_id)
         found = {
-            container_id: Found(
-                pid=container.pid, directory=container.directory, has_started=container.main_pid is not None
-            )
+            container_id: Found(pid=container.pid, has_started=container.main_pid is not None)
             for container_id, container in containers.items()
         }
         actions = self.core.restore(kept, found, Clocks(now=self._loop.time(), wall=time.time()))
+        for executor in self.core.executors():
+            executor.directory = self._containers.directory_of(executor, agent_id)
         for update in kept.pending_updates():
             self._reporter.requeue(update)
         self._do(actions)
