@@ -169,7 +169,14 @@ class Agent:
         )
         runner.core.counts["recovery_errors"] += store.faults
         member = AgentMember(
-            identity, work_dir, runner, self._stop, store, before, boot_id, str(containerizer.runtime_dir)
+            identity,
+            work_dir,
+            runner,
+            store,
+            stop=self._stop,
+            before=before,
+            boot_id=boot_id,
+            runtime_dir=str(containerizer.runtime_dir),
         )
         membership = Membership(
             node, self._detector, member, flags.registration_backoff_factor, random.Random(), agent_id

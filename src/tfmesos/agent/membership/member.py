@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Sequence
 
 from google.protobuf.message import Message
@@ -15,6 +16,8 @@ from tfmesos.agent.sandboxes.work_dir import WorkDir
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.wire import internal_pb2, mesos_pb2
 
+_log = logging.getLogger(__name__)
+
 
 class AgentMember:
     """The `Member` of the registrar."""
@@ -24,8 +27,9 @@ class AgentMember:
         identity: Identity,
         work_dir: WorkDir,
         runner: Runner,
-        stop: Callable[[str], None],
         store: CheckpointStore,
+        *,
+        stop: Callable[[str], None],
         before: Recovered,
         boot_id: str,
         runtime_dir: str,
@@ -72,7 +76,7 @@ class AgentMember:
 
     def joined(self, agent_id: str, is_new: bool) -> None:
         if is_new:
-            self._work_dir.enter_agent(agent_id)
+            self._enter(agent_id)
         info = self._identity.info(agent_id)
         self._store.keep(AgentKept(info=info, boot_id=self._boot_id, runtime_dir=self._runtime_dir))
         self._runner.joined(agent_id)
@@ -90,6 +94,13 @@ class AgentMember:
 
     def stopped(self, reason: str) -> None:
         self._stop(reason)
+
+    def _enter(self, agent_id: str) -> None:
+        """A directory that cannot be made keeps nobody from being registered; tasks will say so, too."""
+        try:
+            self._work_dir.enter_agent(agent_id)
+        except OSError as error:
+            _log.error("cannot make the directory of agent %s in %s: %s", agent_id, self._work_dir.path, error.strerror)
 
 
 def _downgrade(held: mesos_pb2.Task | mesos_pb2.ExecutorInfo) -> None:

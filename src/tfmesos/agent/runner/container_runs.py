@@ -131,6 +131,7 @@ class ContainerRuns:
         assert self._events is not None
         termination = await container.wait()
         self._events.ended(executor, Ending(wait_status=termination.wait_status, message=termination.message))
+        await self._recorder.wait_written()  # else a next agent would know neither the end nor the container
         self._containerizer.forget(container.id)
 
     def _config(self, executor: ExecutorRecord, agent_id: str) -> ContainerConfig:
