@@ -176,6 +176,19 @@ async def test_what_cannot_be_fetched_is_told(fetcher: Fetcher, order: Order, va
     assert text in log(wanted)
 
 
+async def test_nonsense_for_an_answer_is_told_in_one_line(fetcher: Fetcher, order: Order) -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"nonsense\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        wanted = order(URI(value=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/a"))
+        with pytest.raises(FetchFailed):
+            await fetcher.fetch(wanted)
+
+    assert log(wanted).endswith("Error downloading resource: BadStatusLine: nonsense\n")
+
+
 async def test_https_takes_the_certificates_of_the_system_alone(fetcher: Fetcher, order: Order, web: Web) -> None:
     wanted = order(URI(value=web.url.replace("http:", "https:") + "/a"))
 

@@ -102,7 +102,8 @@ def _download(item: Item, stall_timeout_s: float, place: Place) -> None:
         reason = "nothing came in time" if isinstance(error.reason, TimeoutError) else error.reason
         raise FetchError(f"Error downloading resource: {reason}") from error
     except (http.client.HTTPException, ValueError) as error:
-        raise FetchError(f"Error downloading resource: {type(error).__name__}: {error}") from error
+        reason = " ".join(str(error).split())  # it may quote a line of the answer, with its end
+        raise FetchError(f"Error downloading resource: {type(error).__name__}: {reason}") from error
 
 
 def _receive(answer: http.client.HTTPResponse, file: BinaryIO, limit: int | None) -> None:
