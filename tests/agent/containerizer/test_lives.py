@@ -264,3 +264,30 @@ async def test_a_launch_that_fails_while_its_parent_ends_is_no_fault() -> None:
     await waiting
 
     assert tree.end_children(parent) is None
+
+
+async def test_a_launch_that_is_aborted_again_and_again_ends_what_it_has_begun() -> None:
+    tree, container_id = ContainerTree(), ContainerId("c")
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    ended: list[str] = []
+
+    async def fetch() -> Container:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            await may_end.wait()
+            ended.append("the child")
+        raise AssertionError
+
+    launch = asyncio.create_task(fetch())
+    tree.begin_launch(container_id, launch)
+    await begun.wait()
+    for _ in range(3):
+        assert tree.abort(container_id)
+        await asyncio.sleep(0)
+    may_end.set()
+    await asyncio.wait([launch])
+
+    assert ended == ["the child"]
+    assert not tree.abort(container_id)

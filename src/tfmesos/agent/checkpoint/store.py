@@ -67,10 +67,10 @@ class CheckpointStore:
         """Until all facts so far are on disk; callers at the same time share one flush."""
         await self._keeper.sync()
 
-    def clear(self) -> None:
-        """Forget everything: the next agent is a new one."""
+    def clear(self) -> bool:
+        """Forget everything: the next agent is a new one. False if the disk does not take that, which is logged."""
         self._state.clear()
-        self._keeper.compact()
+        return self._keeper.compact()
 
     def close(self) -> None:
         """Let go of the file. Idempotent."""

@@ -58,9 +58,9 @@ class ContainerTree:
         return removed
 
     def abort(self, container_id: ContainerId) -> bool:
-        """Cancel a launch that is under way; False if there is none."""
+        """Cancel a launch that is under way, once: it may be ending what it has begun. False if there is none."""
         launch = self._launches.get(container_id)
-        return launch is not None and launch.cancel()
+        return launch is not None and not launch.done() and (launch.cancelling() > 0 or launch.cancel())
 
     async def wait_launched(self, container_id: ContainerId) -> None:
         """Return when no launch of this container is under way."""

@@ -73,5 +73,5 @@ async def end_remains(containerizer: Containerizer, store: CheckpointStore, *, b
         await containerizer.recover(())
     finally:
         await containerizer.close(end_detached=True)
-    store.clear()
-    _log.info("nothing of the agent before is left: the next one is a new one")
+    if store.clear():
+        _log.info("nothing of the agent before is left: the next one is a new one")
