@@ -171,7 +171,12 @@ _PROGRAMS = (
     Feature(
         "mesos-master, mesos-agent: flags, `MESOS_*` variables, `file://` values", "partly", "those of docs/flags.md"
     ),
-    Feature("mesos-execute", "yes", "also --task, --task_group, --tty"),
+    Feature(
+        "mesos-execute",
+        "better",
+        "also --task, --task_group, --tty; status 1 when a task did not finish (Mesos: 0), "
+        "waits for a fitting offer and says what for",
+    ),
     Feature("mesos-cli and other clients of the APIs", "yes", "PyPI `avmesos` and `avmesos-cli` run in the tests"),
     Feature("mesos-local", "better", "`tfmesos.cluster()` and `tfrun` bring their own, as one process tree"),
     Feature("mesos-log, mesos-tail, mesos-cat, mesos-ps, mesos-scp", "no", ""),
