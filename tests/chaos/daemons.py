@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 from tests.chaos.traces import processes_with
 
@@ -75,6 +77,7 @@ class Cluster:
         self.mark = mark
         master_port, agent_port = free_port(), free_port()
         self.address = f"127.0.0.1:{master_port}"
+        self._agent_address = f"127.0.0.1:{agent_port}"
         self.master = Daemon(
             "mesos_master",
             [
@@ -111,6 +114,17 @@ class Cluster:
         for daemon in (self.master, self.agent):
             if daemon.process is not None:
                 daemon.process.wait()
+
+    def wait_no_framework(self, timeout_s: float) -> None:
+        """Until the agent has nothing of any framework: it has heard of the end of all."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            with urlopen(f"http://{self._agent_address}/state", timeout=timeout_s) as answer:
+                frameworks = json.load(answer)["frameworks"]
+            if not frameworks:
+                return
+            assert time.monotonic() < deadline, f"left: {frameworks}"
+            time.sleep(0.05)  # it lies outside this process
 
     def wait_no_process(self, timeout_s: float) -> list[str]:
         """What still runs when nothing does or the time is over; the two daemons themselves do not count."""

@@ -98,6 +98,7 @@ async def everything_ends_well(cluster: Cluster, load: Load) -> None:
         pytest.fail(f"without an end: {[(task_id, load.sent[task_id]) for task_id in load.alive]}")
     assert load.faults() == []
     await load.leave()
+    await asyncio.to_thread(cluster.wait_no_framework, 15.0)  # an agent that ends before would leave what runs
     assert cluster.agent.kill(signal.SIGTERM) == 0
     assert cluster.wait_no_process(15.0) == []
     print(f"{len(load.sent)} tasks: {load.summary()}")
