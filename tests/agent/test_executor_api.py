@@ -123,13 +123,17 @@ async def test_a_group_goes_to_a_custom_executor_as_one(agent: Agent, master: In
 async def test_messages_go_both_ways(agent: Agent, master: InTestMaster) -> None:
     master.run(executor_task("a", custom_executor()))
     await wait_running(master, "a")
-    message = internal_pb2.FrameworkToExecutorMessage(data=b"hi")
-    message.slave_id.value, message.framework_id.value, message.executor_id.value = AGENT_ID, FRAMEWORK_ID, "ex"
-    master.send(message)
+    master.send(message_to_executor(b"hi"))
 
     answer = await master.wait_for(internal_pb2.ExecutorToFrameworkMessage)
 
     assert (answer.data, answer.executor_id.value, answer.slave_id.value) == (b"echo: hi", "ex", AGENT_ID)
+
+
+def message_to_executor(data: bytes) -> internal_pb2.FrameworkToExecutorMessage:
+    message = internal_pb2.FrameworkToExecutorMessage(data=data)
+    message.slave_id.value, message.framework_id.value, message.executor_id.value = AGENT_ID, FRAMEWORK_ID, "ex"
+    return message
 
 
 def shutdown_message() -> internal_pb2.ShutdownExecutorMessage:
@@ -275,6 +279,21 @@ async def test_a_second_subscription_ends_the_first(agent: Agent, master: InTest
     assert not connection.is_closed
     await connection.close()
     await second.close()
+
+
+async def test_an_executor_that_does_not_read_its_events_loses_its_stream(
+    agent: Agent, master: InTestMaster, silent: HttpConnection
+) -> None:
+    connection = await HttpConnection.open(agent.address)
+    await connection.stream("POST", PATH, JSON, call("SUBSCRIBE", subscribe={}))
+    heard = missed = 0
+    while not missed:
+        master.send(message_to_executor(bytes(1 << 20)))
+        metrics = json.loads((await silent.request("GET", "/metrics/snapshot")).body)
+        heard, missed = (int(metrics[f"slave/{kind}_framework_messages"]) for kind in ("valid", "invalid"))
+    await connection.close()
+
+    assert 10 < heard < 40  # 16 MiB, and what the buffers of both ends take
 
 
 async def test_a_stream_has_heartbeats(agent: Agent, silent: HttpConnection, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+from collections import deque
 from collections.abc import Mapping
 
 from aiohttp import HttpVersion11, web
@@ -10,6 +11,8 @@ from tfmesos.transport.message import LibprocessMessage, recognise
 
 _TEXT = "text/plain; charset=utf-8"
 _GZIP_FROM = 1024
+_PIECE = 256 * 1024
+"""Bytes of a stream that are written at once, so that they are in memory only a little more than once."""
 
 
 def reply(
@@ -78,8 +81,10 @@ class StreamReply:
         self._status = status
         self._headers = {"Content-Type": content_type, **(headers or {})}
         self._limit = limit
-        self._waiting: list[bytes] = []
-        self._waiting_bytes = 0
+        self._waiting: deque[bytes] = deque()
+        self._is_writing = False
+        self._unread_bytes = 0  # of what waits and of what is being written
+        self._burst_bytes = 0  # of what came at once while nothing was unread: nobody could have read it yet
         self._wake = asyncio.Event()
         self._ended = False
         self._closed = False
@@ -91,13 +96,19 @@ class StreamReply:
         return self._ended or self._closed
 
     def send(self, data: bytes) -> None:
-        """Add to the answer, never waiting; dropped when closed. Who leaves `limit` bytes unread is cut off."""
+        """Add to the answer, never waiting; dropped when closed.
+
+        Who leaves `limit` bytes unread, besides what came at once when all had been read, is cut off.
+        """
         if self.is_closed:
             return
-        self._waiting.append(data)
-        self._waiting_bytes += len(data)
-        if self._waiting_bytes > self._limit:
+        if self._unread_bytes > self._limit + self._burst_bytes:
             self._cut_off()
+            return
+        self._waiting.append(data)
+        self._unread_bytes += len(data)
+        if not self._is_writing:
+            self._burst_bytes += len(data)
         self._wake.set()
 
     def end(self) -> None:
@@ -120,22 +131,30 @@ class StreamReply:
         return response
 
     async def _write(self, response: web.StreamResponse) -> None:
-        while True:
+        while not self._ended or self._waiting:
             await self._wake.wait()
             self._wake.clear()
+            self._is_writing = True
+            while self._waiting and not self._closed:
+                piece = self._take_piece()
+                await response.write(piece)
+                self._unread_bytes -= len(piece)
             if self._closed:
                 raise ConnectionResetError("the client was cut off: it did not read its events")
-            if self._waiting:
-                data = b"".join(self._waiting)
-                self._waiting.clear()
-                self._waiting_bytes = 0
-                await response.write(data)
-                self._wake.set()
-            elif self._ended:
-                return
+            self._is_writing = False
+            self._burst_bytes = 0
+
+    def _take_piece(self) -> bytes:
+        """What waits, up to about `_PIECE` bytes."""
+        parts, size = [], 0
+        while self._waiting and size < _PIECE:
+            parts.append(self._waiting.popleft())
+            size += len(parts[-1])
+        return b"".join(parts)
 
     def _cut_off(self) -> None:
         self._closed = True
         self._waiting.clear()
         if self._transport is not None:
             self._transport.abort()
+        self._wake.set()

@@ -11,7 +11,7 @@ from tfmesos.wire.media import JSON, encode
 from tfmesos.wire.recordio import encode_record
 
 HEARTBEAT_S = 1800.0  # Mesos 1.11: 30 minutes, the first one after as long
-STREAM_LIMIT = 64 * 1024 * 1024
+STREAM_LIMIT = 16 * 1024 * 1024
 """Bytes that an executor may leave unread before its stream is cut off."""
 
 

@@ -13,7 +13,7 @@ from tfmesos.wire.media import JSON, encode
 
 HEARTBEAT_INTERVAL_S = 15.0
 STREAM_LIMIT = 16 * 1024 * 1024
-"""Bytes beyond its first event that a subscriber may leave unread before it is dropped."""
+"""Bytes beyond its first events that a subscriber may leave unread before it is dropped."""
 _HEARTBEAT = master_pb2.Event(type=master_pb2.Event.HEARTBEAT)
 
 
@@ -43,7 +43,7 @@ class OperatorStreams:
         if media == JSON:
             await self._answers.prepare(master_pb2.Call.SUBSCRIBE)
         state = encode_record(self._answers.subscribed(HEARTBEAT_INTERVAL_S, as_json=media == JSON))
-        watcher = _Watcher(StreamReply(media, limit=len(state) + STREAM_LIMIT), media)
+        watcher = _Watcher(StreamReply(media, limit=STREAM_LIMIT), media)
         self._add(watcher)
         try:
             watcher.stream.send(state)
