@@ -1,4 +1,4 @@
-"""One table of ratios, each measured in the run that prints it."""
+"""One table: what was measured, against what, and whether that is good."""
 
 from __future__ import annotations
 

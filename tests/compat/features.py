@@ -43,7 +43,11 @@ _SCHEDULER_API = (
         "better",
         "the stock C++ driver runs in the tests; it goes on over a restart of the master at the same address",
     ),
-    Feature("multiple roles, hierarchical roles, weights, DRF", "yes", ""),
+    Feature(
+        "multiple roles, hierarchical roles, weights, DRF",
+        "yes",
+        "the name of a role has at most 1024 characters, in Mesos any number",
+    ),
     Feature("quota (guarantees, limits)", "no", _LATER),
     Feature("`--min_allocatable_resources`, `--filter_gpu_resources`, `--offer_timeout`", "yes", ""),
     Feature("oversubscription (revocable resources)", "no", ""),
@@ -82,7 +86,10 @@ _OPERATOR_API = (
         f"{_LATER}; the default address is 127.0.0.1",
     ),
     Feature(
-        "registry that survives a crash", "yes", "a file of ours, safe against kill -9 at any byte; not replicated"
+        "registry that survives a crash",
+        "yes",
+        "a file of ours, safe against kill -9 at any byte; not replicated; an operator's order is answered when it is "
+        "on disk",
     ),
     Feature("several masters, ZooKeeper, replicated log", "no", _LATER),
     Feature(
@@ -131,6 +138,12 @@ _AGENT_API = (
         "yes",
         "files of ours, with a format version",
     ),
+    Feature(
+        "`--runtime_dir`",
+        "yes",
+        "without it <work_dir>/run (Mesos: /var/run/mesos), so that several agents and agents of any user need no more "
+        "than a work_dir; held by one agent at a time",
+    ),
     Feature("signals: SIGTERM, SIGUSR1", "yes", ""),
     Feature("draining", "yes", ""),
     Feature("resource estimator, QoS controller", "no", ""),
@@ -160,9 +173,13 @@ _CONTAINERS = (
     ),
     Feature("isolators posix/cpu, posix/mem", "yes", "they measure nothing away, as in Mesos"),
     Feature("isolators cgroups/*, filesystem/linux, disk/*, network/*, volume/*, linux/*", "no", _LATER),
-    Feature("isolator gpu/nvidia", "no", f"{_LATER}; offers and the filter of the master are there"),
-    Feature("container images (docker, appc), docker containerizer", "no", _LATER),
-    Feature("resource limits of tasks and containers", "no", _LATER),
+    Feature(
+        "isolator gpu/nvidia",
+        "no",
+        f"GPUs are refused by text until {_LATER}; offers and the master's filter are there",
+    ),
+    Feature("container images (docker, appc), docker containerizer", "no", f"refused by text until {_LATER}"),
+    Feature("`limits` of tasks and containers", "no", f"refused by text until {_LATER}"),
     Feature("persistent volumes, SANDBOX_PATH and HOST_PATH volumes, rlimits, hostname", "no", "refused by text"),
     Feature("secrets in environment and volumes", "no", ""),
 )

@@ -79,6 +79,21 @@ def test_the_readme_begins_with_the_two_commands() -> None:
     assert [command[:2] for command in first] == [["make", "demo"], ["make", "test"]]
 
 
+def test_the_page_of_the_architecture_names_every_folder() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    source = ROOT / "src/tfmesos"
+
+    folders = [str(path.parent.relative_to(source)) for path in sorted(source.glob("*/**/__init__.py"))]
+
+    assert [folder for folder in folders if f"| `{folder}` |" not in page] == []
+
+
+def test_the_page_of_the_measures_names_every_script() -> None:
+    page = (ROOT / "bench/README.md").read_text()
+
+    assert [path.name for path in sorted(ROOT.glob("bench/*.py")) if f"`{path.name}`" not in page] == []
+
+
 def test_the_change_log_names_this_version() -> None:
     from tfmesos.version import __version__
 

@@ -86,7 +86,8 @@ class AgentFlags:
     work_dir: str = flag(help="folder of the sandboxes and of what the agent remembers; made if it does not exist")
     runtime_dir: str | None = flag(
         default=None,
-        help="folder of what this agent needs to find its containers again; without it the folder run in work_dir",
+        help="folder of what this agent needs to find its containers again; without it <work_dir>/run (not "
+        "/var/run/mesos, so that several agents and agents of any user need no more than a work_dir)",
     )
     ip: str | None = flag(
         default=None, help="address to listen on; without it the address of this machine that routes to the master"
