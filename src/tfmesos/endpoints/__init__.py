@@ -10,7 +10,7 @@ calls.py       DaemonCalls: the calls of the v1 operator API that both have
 """
 
 from tfmesos.endpoints import models
-from tfmesos.endpoints.calls import CallRefused, DaemonCalls
+from tfmesos.endpoints.calls import CallRefused, DaemonCalls, encoded
 from tfmesos.endpoints.daemon import Daemon, version_info
 from tfmesos.endpoints.file_pages import FilePages
 from tfmesos.endpoints.files import Attached, Attachments, FileRefused, VirtualFiles
@@ -44,6 +44,7 @@ __all__ = [
     "LogLevel",
     "Routes",
     "VirtualFiles",
+    "encoded",
     "form_of",
     "json_page",
     "method_refused",

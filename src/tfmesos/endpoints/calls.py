@@ -1,5 +1,7 @@
 """The calls of the v1 operator API that master and agent answer alike (Mesos 1.11)."""
 
+import asyncio
+from collections.abc import Callable
 from typing import TypeVar
 
 from tfmesos.endpoints.daemon import Daemon, version_info
@@ -28,7 +30,7 @@ class DaemonCalls:
         self._daemon = daemon
         self._files = files
 
-    def fill(self, name: str, call: C, response: R) -> bool:
+    async def fill(self, name: str, call: C, response: R) -> bool:
         """Fill the response of the call of this name; false if it is none of these. Raises CallRefused."""
         match name:
             case "GET_HEALTH":
@@ -43,8 +45,10 @@ class DaemonCalls:
                     response.get_metrics.metrics.add(name=metric, value=number)
             case "GET_LOGGING_LEVEL":
                 response.get_logging_level.level = self._daemon.log_level.level
-            case "LIST_FILES" | "READ_FILE":
-                self._tell_files(name, call, response)
+            case "LIST_FILES":  # of a directory of any size
+                await asyncio.to_thread(self._list_files, call, response)
+            case "READ_FILE":
+                self._read_file(call, response)
             case _:
                 return False
         return True
@@ -57,18 +61,27 @@ class DaemonCalls:
         except BadLevel as error:
             raise CallRefused(400, str(error)) from error
 
-    def _tell_files(self, name: str, call: C, response: R) -> None:
+    def _list_files(self, call: C, response: R) -> None:
         try:
-            if name == "LIST_FILES":
-                response.list_files.SetInParent()
-                response.list_files.file_infos.extend(one.to_proto() for one in self._files.list(call.list_files.path))
-                return
-            wanted = call.read_file
-            if wanted.offset >= _OFFSET_END:
-                raise FileRefused(400, f"Invalid offset: {wanted.offset}.\n")
-            length = wanted.length if wanted.HasField("length") else None
-            size, data = self._files.read(wanted.path, wanted.offset, length)
-            response.read_file.size = size
-            response.read_file.data = data
+            entries = self._files.list(call.list_files.path)
         except FileRefused as refused:
             raise CallRefused(refused.status, refused.text) from refused
+        response.list_files.SetInParent()
+        response.list_files.file_infos.extend(entry.to_proto() for entry in entries)
+
+    def _read_file(self, call: C, response: R) -> None:
+        wanted = call.read_file
+        length = wanted.length if wanted.HasField("length") else None
+        try:
+            if wanted.offset >= _OFFSET_END:
+                raise FileRefused(400, f"Invalid offset: {wanted.offset}.\n")
+            response.read_file.size, response.read_file.data = self._files.read(wanted.path, wanted.offset, length)
+        except FileRefused as refused:
+            raise CallRefused(refused.status, refused.text) from refused
+
+
+async def encoded(response: R, encode: Callable[[R], bytes]) -> bytes:
+    """A response written by `encode`, a listing of files beside the event loop: it may be large."""
+    if response.HasField("list_files"):
+        return await asyncio.to_thread(encode, response)
+    return encode(response)

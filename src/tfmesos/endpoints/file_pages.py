@@ -39,7 +39,11 @@ class FilePages:
         return await json_page(request, dumps(dict(sorted(self._files.attached().items()))))
 
     async def _browse(self, request: web.BaseRequest) -> web.StreamResponse:
-        return await json_page(request, dumps([entry.to_json() for entry in self._files.list(_path(request))]))
+        return await json_page(request, await asyncio.to_thread(self._listing, _path(request)))
+
+    def _listing(self, path: str) -> bytes:
+        """The JSON of a directory of any size."""
+        return dumps([entry.to_json() for entry in self._files.list(path)])
 
     async def _read(self, request: web.BaseRequest) -> web.StreamResponse:
         path, offset, length = _path(request), _number(request, "offset"), _number(request, "length")

@@ -40,7 +40,7 @@ class Attached:
 
 
 class Attachments(Protocol):
-    """What is attached where. Called for each request; must not wait."""
+    """What is attached where. Called for each request, `find` by any thread; must not wait."""
 
     def find(self, path: str) -> Attached | None:
         """What the beginning of this virtual path stands for; None if nothing does."""

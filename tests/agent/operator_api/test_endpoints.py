@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +210,30 @@ async def test_list_files(http: HttpConnection, sandbox: Path) -> None:
     assert infos[-1]["path"] == f"{RUN}/stdout"
     assert infos[-1]["mode"] == 0o100644
     assert infos[-1]["mtime"]["nanoseconds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", f"/files/browse?path={RUN}", b""),
+        ("POST", "/api/v1", json.dumps({"type": "LIST_FILES", "list_files": {"path": RUN}}).encode()),
+    ],
+)
+async def test_a_large_directory_is_listed_beside_the_event_loop(
+    http: HttpConnection, sandbox: Path, method: str, path: str, body: bytes
+) -> None:
+    for number in range(5000):
+        (sandbox / str(number)).touch()
+
+    listing = asyncio.create_task(http.request(method, path, JSON, body))
+    turns = [time.monotonic()]
+    while not listing.done():
+        await asyncio.sleep(0)
+        turns.append(time.monotonic())
+
+    longest = max(after - before for before, after in itertools.pairwise(turns))
+    assert longest < (turns[-1] - turns[0]) / 3
+    assert listing.result().body.count(b'"path":') > 5000
 
 
 async def test_calls_that_need_no_more(http: HttpConnection, sandbox: Path) -> None:

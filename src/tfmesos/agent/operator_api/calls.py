@@ -8,7 +8,7 @@ from aiohttp import web
 
 from tfmesos.agent.container_api.media import refused_request
 from tfmesos.agent.operator_api.answers import StateAnswers, response_json
-from tfmesos.endpoints import RECORDIO, TEXT, CallRefused, DaemonCalls, refused_head, whole_reply
+from tfmesos.endpoints import RECORDIO, TEXT, CallRefused, DaemonCalls, encoded, refused_head, whole_reply
 from tfmesos.transport import reply
 from tfmesos.wire import agent_pb2
 from tfmesos.wire.errors import BadBody
@@ -72,9 +72,9 @@ class OperatorApi:
             return reply(200)  # there are no images here
         response = _response(call)
         name = _Call.Type.Name(call.type)
-        if not (self._daemon_calls.fill(name, call, response) or self._answers.fill(call, response)):
+        if not (await self._daemon_calls.fill(name, call, response) or self._answers.fill(call, response)):
             raise CallRefused(501, "501 Not Implemented." if name == "UNKNOWN" else f"{name} is not supported here")
-        body = response_json(response) if media == JSON else response.SerializeToString()
+        body = await encoded(response, response_json if media == JSON else _Response.SerializeToString)
         return await whole_reply(request, body, media)
 
 

@@ -9,6 +9,7 @@ from tfmesos.endpoints import (
     TEXT,
     CallRefused,
     DaemonCalls,
+    encoded,
     form_of,
     json_page,
     method_refused,
@@ -106,9 +107,9 @@ class OperatorApi:
         response = _Response()
         if name in _Response.Type.DESCRIPTOR.values_by_name:
             response.type = _Response.Type.Value(name)
-        if not (self._daemon_calls.fill(name, call, response) or self._answers.fill(call.type, response)):
+        if not (await self._daemon_calls.fill(name, call, response) or self._answers.fill(call.type, response)):
             raise CallRefused(501, _not_here(name))
-        body = self._answers.to_json(response) if media == JSON else self._answers.to_protobuf(response)
+        body = await encoded(response, self._answers.to_json if media == JSON else self._answers.to_protobuf)
         return await whole_reply(request, body, media)
 
     async def _ask(self, wish: OperatorEvent) -> web.Response:
