@@ -7,8 +7,9 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from subprocess import CompletedProcess, Popen
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.chaos.daemons import Cluster
 from tests.compat.foreign.environments import environment_with, run_in, start_in
 
 FRAMEWORK = Path(__file__).parent / "foreign" / "framework.py"
+LONGER_THAN_ANY_TEST_S = 3600
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +46,23 @@ def run_framework(avmesos: Path, cluster: Cluster, task_id: str, command: str) -
     return lines[1:]
 
 
-def start_framework(avmesos: Path, cluster: Cluster, task_id: str, command: str) -> Popen[str]:
-    return start_in(avmesos, "python", str(FRAMEWORK), f"http://{cluster.address}", task_id, command)
+@contextmanager
+def running_task(avmesos: Path, cluster: Cluster, task_id: str) -> Iterator[None]:
+    """A framework and its task, both there until the end of the context however long that takes."""
+    command = f"sleep {LONGER_THAN_ANY_TEST_S}"
+    with start_in(avmesos, "python", str(FRAMEWORK), f"http://{cluster.address}", task_id, command) as framework:
+        try:
+            assert framework.stdout is not None
+            while "TASK_RUNNING" not in (line := framework.stdout.readline()):
+                assert line, "it ended"
+            yield
+        finally:
+            framework.kill()
 
 
 def run_command(avmesos_cli: Path, cluster: Cluster, directory: Path, *argv: str) -> CompletedProcess[str]:
     config = directory / "config.toml"
-    config.write_text(f'[master]\naddress = "{cluster.address}"\n')
+    config.write_text(f'[master]\naddress = "{cluster.address}"\n[agent]\ntimeout = 60\n')
     ran = run_in(avmesos_cli, "mesos-cli", *argv, environ={"MESOS_CLI_CONFIG": str(config)})
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran
@@ -74,19 +86,14 @@ def test_avmesos_sees_a_task_fail(avmesos: Path, cluster: Cluster) -> None:
 
 
 def test_avmesos_cli_lists_what_is_there(avmesos: Path, avmesos_cli: Path, cluster: Cluster, tmp_path: Path) -> None:
-    with start_framework(avmesos, cluster, "sleeps", "sleep 30") as framework:
-        assert framework.stdout is not None
-        while "TASK_RUNNING" not in (line := framework.stdout.readline()):
-            assert line, "it ended"
-
+    with running_task(avmesos, cluster, "sleeps"):
         agents = run_command(avmesos_cli, cluster, tmp_path, "agent", "list").stdout
         frameworks = run_command(avmesos_cli, cluster, tmp_path, "framework", "list").stdout
         tasks = run_command(avmesos_cli, cluster, tmp_path, "task", "list").stdout
         inspected = run_command(avmesos_cli, cluster, tmp_path, "task", "inspect", "sleeps").stdout
-        task, _ = json.JSONDecoder().raw_decode(inspected)
-        framework.kill()
 
     assert "-S0" in agents
     assert "avmesos" in frameworks
     assert re.search(r"sleeps +TASK_RUNNING", tasks)
+    task, _ = json.JSONDecoder().raw_decode(inspected)
     assert (task["id"], task["state"]) == ("sleeps", "TASK_RUNNING")

@@ -53,7 +53,7 @@ def run_in(folder: Path, *argv: str, environ: dict[str, str] | None = None) -> s
         env={**_environ(folder), **(environ or {})},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=_PATIENCE_S,
         check=False,
         stdin=subprocess.DEVNULL,
     )

@@ -1,7 +1,7 @@
 """Run by the Python of an environment that has PyPI `avmesos`: one task from offer to end, as that package's users do.
 
 framework.py http://HOST:PORT TASK COMMAND
-Prints each state of the task, then what the framework's end was.
+Prints each state of the task, then what the framework's end was. Has no patience of its own: who started it has.
 
 avmesos 0.4.2 reads the events by lines and so sees each only when the next one comes: a question about a task that does
 not exist, whose answer is an event, is asked again and again.
@@ -66,9 +66,8 @@ class Framework:
     def run(self) -> None:
         threading.Thread(target=self.client.register, daemon=True).start()
         threading.Thread(target=self.nudge, daemon=True).start()
-        if not self.ended.wait(40):
-            print("no end", flush=True)
-        elif self.driver is not None:
+        self.ended.wait()
+        if self.driver is not None:
             self.driver.tearDown()
             print("torn down", flush=True)
 
