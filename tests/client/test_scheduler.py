@@ -12,6 +12,7 @@ from tests.client.proxy import Proxy
 from tfmesos.client import MasterUnreachable, NotSubscribed, SchedulerClient, SubscriptionRejected
 from tfmesos.discovery import build_detector
 from tfmesos.wire import mesos_pb2, scheduler_pb2
+from tfmesos.wire.json_codec import message_to_dict
 
 Event = scheduler_pb2.Event
 Call = scheduler_pb2.Call
@@ -54,6 +55,54 @@ async def test_an_event_is_handled_at_once_though_silence_follows(fake: FakeMast
         async with asyncio.timeout(fake.heartbeat_s / 2):
             event = await anext(client)
         assert event.offers.offers[0].id.value == "one"
+
+
+async def test_an_inverse_offer_is_yielded_as_it_is(fake: FakeMaster) -> None:
+    event = Event(type=Event.INVERSE_OFFERS)
+    wish = event.inverse_offers.inverse_offers.add(
+        id=mesos_pb2.OfferID(value="wish"),
+        framework_id=mesos_pb2.FrameworkID(value="f"),
+        agent_id=mesos_pb2.AgentID(value="a"),
+    )
+    wish.unavailability.start.nanoseconds = 7
+    rescind = Event(type=Event.RESCIND_INVERSE_OFFER)
+    rescind.rescind_inverse_offer.inverse_offer_id.value = "wish"
+    async with client_of(fake.address) as client:
+        framework = await subscribed(fake, client)
+        framework.send(event)
+        framework.send(rescind)
+        async with asyncio.timeout(10):
+            assert await anext(client) == event
+            assert await anext(client) == rescind
+
+
+async def test_inverse_offers_are_answered_under_the_keys_of_mesos(fake: FakeMaster) -> None:
+    """Mesos 1.11, v1 scheduler.proto: calls 13 and 14, each with `inverse_offer_ids` and `filters`."""
+    wishes = [mesos_pb2.OfferID(value="wish")]
+    filters = mesos_pb2.Filters(refuse_seconds=3)
+    accept = Call.AcceptInverseOffers(inverse_offer_ids=wishes, filters=filters)
+    decline = Call.DeclineInverseOffers(inverse_offer_ids=wishes, filters=filters)
+    async with client_of(fake.address) as client:
+        await subscribed(fake, client)
+        await client.call(Call(type=Call.ACCEPT_INVERSE_OFFERS, accept_inverse_offers=accept))
+        await client.call(Call(type=Call.DECLINE_INVERSE_OFFERS, decline_inverse_offers=decline))
+
+    answer = {"inverse_offer_ids": [{"value": "wish"}], "filters": {"refuse_seconds": 3.0}}
+    common = {"framework_id": {"value": client.framework_id}}
+    assert [message_to_dict(call) for call in fake.calls] == [
+        {**common, "type": "ACCEPT_INVERSE_OFFERS", "accept_inverse_offers": answer},
+        {**common, "type": "DECLINE_INVERSE_OFFERS", "decline_inverse_offers": answer},
+    ]
+    assert [call.type for call in fake.calls] == [13, 14]
+    assert [[field.number for field, _ in call.ListFields()] for call in fake.calls] == [[1, 2, 13], [1, 2, 14]]
+
+
+async def test_an_answer_to_an_inverse_offer_is_void_with_its_subscription(fake: FakeMaster) -> None:
+    async with client_of(fake.address) as client:
+        assert not client.is_subscribed
+        for kind in (Call.ACCEPT_INVERSE_OFFERS, Call.DECLINE_INVERSE_OFFERS):
+            with pytest.raises(NotSubscribed, match=Call.Type.Name(kind)):
+                await client.call(Call(type=kind))
 
 
 async def test_redirects_without_a_scheme_are_followed_and_keep_the_stream_id(
