@@ -10,7 +10,6 @@ import bz2  # noqa: F401  # what others load on first use only
 import contextlib
 import encodings.idna
 import encodings.punycode  # noqa: F401
-import ftplib  # noqa: F401
 import lzma  # noqa: F401
 import os
 import resource

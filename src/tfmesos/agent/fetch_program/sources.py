@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import ftplib
 import http.client
 import os
 import shutil
@@ -14,6 +15,7 @@ from typing import BinaryIO
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from tfmesos.agent.fetch_program.errors import FetchError
+from tfmesos.agent.fetch_program.ftp import FtpAnswer, FtpHandler
 from tfmesos.agent.fetch_program.job import Item, Job
 from tfmesos.agent.fetch_program.places import Place
 from tfmesos.version import __version__
@@ -88,9 +90,8 @@ def _copy_directory(path: str, name: str, place: Place) -> None:
 def _download(item: Item, stall_timeout_s: float, place: Place) -> None:
     try:
         with _opener().open(_request(item.uri), timeout=stall_timeout_s) as answer:
-            status = getattr(answer, "status", None)  # ftp has none
-            if status not in (None, 200):
-                raise FetchError(f"Error downloading resource, received HTTP return code {status}")
+            if answer.status not in (None, 200):  # ftp has none
+                raise FetchError(f"Error downloading resource, received HTTP return code {answer.status}")
             with place.create(item.name) as file:
                 _receive(answer, file, item.limit)
     except urllib.error.HTTPError as error:
@@ -101,12 +102,16 @@ def _download(item: Item, stall_timeout_s: float, place: Place) -> None:
     except urllib.error.URLError as error:
         reason = "nothing came in time" if isinstance(error.reason, TimeoutError) else error.reason
         raise FetchError(f"Error downloading resource: {reason}") from error
+    except ftplib.Error as error:
+        raise FetchError(f"Error downloading resource: the server said {' '.join(str(error).split())!r}") from error
+    except EOFError as error:
+        raise FetchError("Error downloading resource: the server left") from error
     except (http.client.HTTPException, ValueError) as error:
         reason = " ".join(str(error).split())  # it may quote a line of the answer, with its end
         raise FetchError(f"Error downloading resource: {type(error).__name__}: {reason}") from error
 
 
-def _receive(answer: http.client.HTTPResponse, file: BinaryIO, limit: int | None) -> None:
+def _receive(answer: http.client.HTTPResponse | FtpAnswer, file: BinaryIO, limit: int | None) -> None:
     wanted = answer.headers.get("Content-Length")
     count = 0
     while data := answer.read(_CHUNK):
@@ -138,7 +143,7 @@ def _opener() -> urllib.request.OpenerDirector:
         urllib.request.ProxyHandler(),
         urllib.request.HTTPHandler(),
         urllib.request.HTTPSHandler(context=_tls()),
-        urllib.request.FTPHandler(),
+        FtpHandler(),
         urllib.request.HTTPRedirectHandler(),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
