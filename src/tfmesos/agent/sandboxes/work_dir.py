@@ -132,8 +132,10 @@ def remove_run(work_dir: Path, directory: str) -> None:
 def make_nested_sandbox(parent: str, name: str, owner: Owner | None) -> None:
     """Make `containers/<name>` in a container's sandbox. Raises OSError.
 
-    That sandbox belongs to a user, who may have put a link there: none is followed.
+    That sandbox belongs to a user, who may have put a link there: none is followed. What is there under this name was
+    left by a launch that a killed agent did not get to note down: it goes first.
     """
+    remove_nested_sandbox(parent, name)
     with contextlib.ExitStack() as opened:
         sandbox = _enter(opened, parent)
         is_new = _make_directory("containers", sandbox)
