@@ -150,6 +150,29 @@ async def test_a_nested_container_that_was_never_run_can_be_launched_again(
     assert (await again.wait()).wait_status == 3 << 8
 
 
+@pytest.mark.parametrize("kind", [ContainerKind.NESTED, ContainerKind.STANDALONE])
+async def test_what_a_launch_left_that_was_cut_off_is_no_obstacle_to_the_next(
+    restart: Restart, configure: Configure, kind: ContainerKind
+) -> None:
+    # given a sandbox that an agent made before it was killed, and no record of its container
+    containerizer = await restart()
+    if kind is ContainerKind.NESTED:
+        parent = await _run(containerizer, configure, "sleep 60", checkpoint=True)
+        config = configure("ls > seen", name="again", parent=parent.id)
+        left = Path(parent.directory, "containers", "again")
+    else:
+        config = dataclasses.replace(configure("ls > seen"), kind=kind)
+        left = Path(config.directory)
+    left.mkdir(parents=True)
+    (left / "half").touch()
+
+    # when the launch is asked for again, then it has a sandbox of its own
+    container = await containerizer.launch(config)
+    await container.open_gate()
+    assert (await container.wait()).wait_status == 0
+    assert "half" not in (left / "seen").read_text().split()
+
+
 async def test_a_configuration_that_cannot_be_read_makes_an_orphan(
     restart: Restart, configure: Configure, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 from collections import deque
@@ -69,7 +68,7 @@ class Containerizer:
         processes = await asyncio.gather(*map(self._adopt, configs))
         for config, process in zip(configs.values(), processes, strict=True):
             if config.id.parent is not None and isinstance(process, Termination) and not process.has_run:
-                self._undo_launch(config)
+                self._runtime_dir.remove(config.id)  # whoever asked for it was never answered, and will ask again
             else:
                 self._add(config, process)
         await self._runtime_dir.wait_removed()
@@ -282,13 +281,6 @@ class Containerizer:
         except SupervisionError as error:
             _log.warning("container %s cannot be recovered: %s", container_id, error)
             return Termination(wait_status=None, killed=False, message=str(error))
-
-    def _undo_launch(self, config: ContainerConfig) -> None:
-        """Whoever asked for it was never answered, and will ask again."""
-        self._runtime_dir.remove(config.id)
-        parent, _, name = config.directory.rpartition("/containers/")
-        with contextlib.suppress(OSError):
-            remove_nested_sandbox(parent, name)
 
     def _end_orphan(self, container: Container) -> None:
         async def end() -> None:

@@ -76,7 +76,10 @@ class WorkDir:
 
 
 def make_sandbox(directory: str, owner: Owner | None, *, is_latest: bool) -> None:
-    """Make a container's sandbox with its parents; with `is_latest` the link beside it points here. Raises OSError."""
+    """Make a container's sandbox with its parents; with `is_latest` the link beside it points here. Raises OSError.
+
+    What is there under this name was left by a launch that a killed agent did not get to note down: it goes first.
+    """
     parent, _, name = directory.rpartition("/")
     _make_with_parents(parent, directory)
     os.chmod(directory, SANDBOX_MODE)  # whatever the umask is
@@ -89,11 +92,18 @@ def make_sandbox(directory: str, owner: Owner | None, *, is_latest: bool) -> Non
 def _make_with_parents(parent: str, directory: str) -> None:
     for _ in range(_TRIES - 1):
         with contextlib.suppress(FileNotFoundError):  # `remove_run` found the parent empty and removed it
-            os.makedirs(parent, exist_ok=True)
-            os.mkdir(directory, SANDBOX_MODE)
+            _make_anew(parent, directory)
             return
+    _make_anew(parent, directory)
+
+
+def _make_anew(parent: str, directory: str) -> None:
     os.makedirs(parent, exist_ok=True)
-    os.mkdir(directory, SANDBOX_MODE)
+    try:
+        os.mkdir(directory, SANDBOX_MODE)
+    except FileExistsError:
+        remove_tree(directory)
+        os.mkdir(directory, SANDBOX_MODE)
 
 
 def old_runs(work_dir: Path) -> dict[str, float]:
@@ -132,17 +142,18 @@ def remove_run(work_dir: Path, directory: str) -> None:
 def make_nested_sandbox(parent: str, name: str, owner: Owner | None) -> None:
     """Make `containers/<name>` in a container's sandbox. Raises OSError.
 
-    That sandbox belongs to a user, who may have put a link there: none is followed. What is there under this name was
-    left by a launch that a killed agent did not get to note down: it goes first.
+    That sandbox belongs to a user, who may have put a link there: none is followed. What is there under this name goes
+    first, as in `make_sandbox`.
     """
-    remove_nested_sandbox(parent, name)
     with contextlib.ExitStack() as opened:
         sandbox = _enter(opened, parent)
         is_new = _make_directory("containers", sandbox)
         containers = _enter(opened, "containers", sandbox)
         if is_new:
             _hand_over(containers, owner)
-        os.mkdir(name, SANDBOX_MODE, dir_fd=containers)
+        if not _make_directory(name, containers):
+            remove_tree_at(containers, name)
+            os.mkdir(name, SANDBOX_MODE, dir_fd=containers)
         _hand_over(_enter(opened, name, containers), owner)
 
 
