@@ -121,13 +121,16 @@ class CheckpointState:
     def _apply_to_executors(self, fact: ExecutorKept | ExecutorEnding | ExecutorForgotten) -> None:
         container_id = fact.container_id
         if isinstance(fact, ExecutorKept):
-            if fact.framework_id in self.sum.frameworks:
+            kept_by = self.sum.frameworks.get(fact.framework_id)
+            if kept_by is not None:
                 self._framework_of[container_id] = fact.framework_id
-                self.sum.frameworks[fact.framework_id].executors[container_id] = RecoveredExecutor(
+                tasks = map(kept_by.tasks.get, self._tasks_of.get(container_id, ()))
+                kept_by.executors[container_id] = RecoveredExecutor(
                     info=fact.info,
                     container_id=container_id,
                     is_command=fact.is_command,
-                    has_worked=fact.has_worked,
+                    has_worked=fact.has_worked
+                    or any(task and task.was_sent and task.container_id == container_id for task in tasks),
                 )
             return
         framework_id = self._framework_of.get(container_id)
