@@ -5,9 +5,10 @@ from contextlib import asynccontextmanager
 
 from tfmesos.client._calls import TEXT_LIMIT
 from tfmesos.client._kept import API, PROTOBUF_HEADERS, KeptConnection, check_answer
+from tfmesos.client._records import read_messages
 from tfmesos.client.errors import CallRejected
 from tfmesos.transport import Address, HttpConnection, HttpResponse, HttpStream
-from tfmesos.wire import RecordDecoder, agent_pb2, decode, encode_record, mesos_pb2
+from tfmesos.wire import agent_pb2, decode, encode_record, mesos_pb2
 
 _STREAM_HEADERS = {**PROTOBUF_HEADERS, "Accept": "application/recordio", "Message-Accept": PROTOBUF_HEADERS["Accept"]}
 _UPLOAD_HEADERS = {
@@ -147,10 +148,9 @@ async def _input_records(
 
 
 async def _messages(stream: HttpStream) -> AsyncIterator[agent_pb2.ProcessIO]:
-    decoder = RecordDecoder()
-    async for data in stream:
-        for record in decoder.feed(data):
-            yield decode(agent_pb2.ProcessIO, record)
+    async for messages in read_messages(stream, agent_pb2.ProcessIO):
+        for message in messages:
+            yield message
 
 
 def _name(call: agent_pb2.Call) -> str:

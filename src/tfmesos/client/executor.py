@@ -31,10 +31,12 @@ from tfmesos.client._executor_moves import (
 from tfmesos.client._executor_session import ExecutorSession
 from tfmesos.client._inbox import Inbox
 from tfmesos.client._moves import Target
+from tfmesos.client._records import read_messages
+from tfmesos.client._timers import Timers
 from tfmesos.client.errors import CallRejected
 from tfmesos.client.executor_environment import ExecutorEnvironment
 from tfmesos.transport import HttpConnection, HttpStream, TransportError
-from tfmesos.wire import DecodeError, RecordDecoder, RecordIOError, decode, executor_pb2, mesos_pb2
+from tfmesos.wire import DecodeError, RecordIOError, executor_pb2, mesos_pb2
 
 _PATH = "/slave(1)/api/v1/executor"
 _CONNECT_TIMEOUT_S = 10.0
@@ -62,7 +64,7 @@ class ExecutorClient:
         self._core = ExecutorSession(environment, random or Random())
         self._group = asyncio.TaskGroup()
         self._inbox: Inbox[executor_pb2.Event] = Inbox()
-        self._timers: dict[Timer, asyncio.TimerHandle] = {}
+        self._timers: Timers[Timer] = Timers(lambda timer: self._handle(TimerFired(timer)))
         self._streaming: asyncio.Task[None] | None = None
         self._calls: CallLink | None = None
         self._is_overdue = False
@@ -106,8 +108,7 @@ class ExecutorClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._inbox.finish(None)
-        for timer in Timer:
-            self._stop_timer(timer)
+        self._timers.stop_all()
         self._disconnect()
         if isinstance(error, asyncio.CancelledError):
             await self._group.__aexit__(kind, error, trace)
@@ -136,9 +137,9 @@ class ExecutorClient:
                 case Deliver(event):
                     self._inbox.put(event)
                 case StartTimer(timer, delay_s):
-                    self._start_timer(timer, delay_s)
+                    self._timers.start(timer, delay_s)
                 case StopTimer(timer):
-                    self._stop_timer(timer)
+                    self._timers.stop(timer)
                 case Finish(error, is_overdue):
                     self._is_overdue = is_overdue
                     self._inbox.finish(error)
@@ -155,19 +156,6 @@ class ExecutorClient:
         link, self._calls = self._calls, None
         if link is not None:
             link.close()
-
-    def _start_timer(self, timer: Timer, delay_s: float) -> None:
-        self._stop_timer(timer)
-        self._timers[timer] = asyncio.get_running_loop().call_later(delay_s, self._on_timer, timer)
-
-    def _stop_timer(self, timer: Timer) -> None:
-        running = self._timers.pop(timer, None)
-        if running is not None:
-            running.cancel()
-
-    def _on_timer(self, timer: Timer) -> None:
-        del self._timers[timer]
-        self._handle(TimerFired(timer))
 
     def _send(self, call: executor_pb2.Call) -> None:
         """Calls leave in the order of their tasks: each waits for nothing before it writes but the first connection."""
@@ -209,8 +197,7 @@ class ExecutorClient:
         return Failed("the agent ended the stream")
 
     async def _read_events(self, stream: HttpStream) -> None:
-        decoder = RecordDecoder()
-        async for data in stream:
-            for record in decoder.feed(data):
-                self._handle(EventArrived(decode(executor_pb2.Event, record)))
+        async for events in read_messages(stream, executor_pb2.Event):
+            for event in events:
+                self._handle(EventArrived(event))
             await self._inbox.wait_room()

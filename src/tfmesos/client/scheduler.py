@@ -29,11 +29,13 @@ from tfmesos.client._moves import (
     Timer,
     TimerFired,
 )
+from tfmesos.client._records import read_messages
 from tfmesos.client._subscription import State, Subscription
+from tfmesos.client._timers import Timers
 from tfmesos.client.errors import CallRejected, NotSubscribed
 from tfmesos.discovery import Detector, Leader
 from tfmesos.transport import HttpConnection, HttpStream, TransportError
-from tfmesos.wire import DecodeError, RecordDecoder, RecordIOError, decode, mesos_pb2, scheduler_pb2
+from tfmesos.wire import DecodeError, RecordIOError, mesos_pb2, scheduler_pb2
 
 _CONNECT_TIMEOUT_S = 10.0
 _Call = scheduler_pb2.Call
@@ -81,7 +83,7 @@ class SchedulerClient:
         self._group = asyncio.TaskGroup()
         self._inbox: Inbox[scheduler_pb2.Event] = Inbox()
         self._changed = asyncio.Event()
-        self._timers: dict[Timer, asyncio.TimerHandle] = {}
+        self._timers: Timers[Timer] = Timers(self._on_timer)
         self._detecting: asyncio.Task[None] | None = None
         self._streaming: asyncio.Task[None] | None = None
         self._local_host: str | None = None
@@ -257,9 +259,9 @@ class SchedulerClient:
                 case Deliver(event):
                     self._inbox.put(event)
                 case StartTimer(timer, delay_s):
-                    self._start_timer(timer, delay_s)
+                    self._timers.start(timer, delay_s)
                 case StopTimer(timer):
-                    self._stop_timer(timer)
+                    self._timers.stop(timer)
                 case Finish(error):
                     self._inbox.finish(error)
                 case _:
@@ -275,26 +277,15 @@ class SchedulerClient:
 
     def _stop(self) -> None:
         self._inbox.finish(None)
-        for timer in Timer:
-            self._stop_timer(timer)
+        self._timers.stop_all()
         self._cancel(self._detecting)
         self._cancel(self._streaming)
         self._drop_link()
         self._changed.set()
 
-    def _start_timer(self, timer: Timer, delay_s: float) -> None:
-        self._stop_timer(timer)
-        self._timers[timer] = asyncio.get_running_loop().call_later(delay_s, self._on_timer, timer)
-
-    def _stop_timer(self, timer: Timer) -> None:
-        running = self._timers.pop(timer, None)
-        if running is not None:
-            running.cancel()
-
     def _on_timer(self, timer: Timer) -> None:
-        del self._timers[timer]
         if timer is Timer.LIVENESS and self._inbox.is_full:
-            self._start_timer(timer, 1.0)  # it is the user who does not read: the master's silence means nothing
+            self._timers.start(timer, 1.0)  # it is the user who does not read: the master's silence means nothing
         else:
             self._handle(TimerFired(timer))
 
@@ -333,10 +324,9 @@ class SchedulerClient:
             return str(error)
 
     async def _read_events(self, stream: HttpStream) -> str:
-        decoder = RecordDecoder()
-        async for data in stream:
-            for record in decoder.feed(data):
-                self._handle(EventArrived(decode(scheduler_pb2.Event, record)))
+        async for events in read_messages(stream, scheduler_pb2.Event):
+            for event in events:
+                self._handle(EventArrived(event))
             await self._inbox.wait_room()
         return "the master ended the stream"
 
