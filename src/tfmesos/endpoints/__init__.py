@@ -1,7 +1,7 @@
 """What master and agent answer alike over HTTP, each a small piece that the program puts into its table of paths.
 
 routes.py      which handler answers which path
-pages.py       JSON pages (and JSONP), queries, forms, refusals of a request's head
+pages.py       JSON pages (and JSONP), queries, forms, the calls in v1 requests or what refuses them
 daemon.py      Daemon: /version, /flags, /health, /metrics, /logging/toggle, /system/stats.json
 log_level.py   the level of the log, raised for a while
 log_files.py   where a daemon's own log goes
@@ -23,6 +23,7 @@ from tfmesos.endpoints.pages import (
     json_page,
     method_refused,
     query_of,
+    received_call,
     refused_head,
     whole_reply,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "method_refused",
     "models",
     "query_of",
+    "received_call",
     "refused_head",
     "version_info",
     "whole_reply",

@@ -1,14 +1,20 @@
-"""JSON pages and JSONP, queries and forms, refusals of a request's head (Mesos 1.11)."""
+"""JSON pages and JSONP, queries and forms, what refuses a v1 request (Mesos 1.11)."""
 
 import asyncio
 import re
+from collections.abc import Callable
+from typing import TypeVar
 from urllib.parse import parse_qs
 
 from aiohttp import web
+from google.protobuf.message import Message
 
 from tfmesos.flags import FlagError, parse_duration
 from tfmesos.transport import reply
-from tfmesos.wire.media import JSON, PROTOBUF
+from tfmesos.wire.errors import BadBody
+from tfmesos.wire.media import JSON, PROTOBUF, read_call
+
+M = TypeVar("M", bound=Message)
 
 RECORDIO = "application/recordio"
 TEXT = "text/plain; charset=utf-8"
@@ -79,6 +85,21 @@ def refused_head(request: web.BaseRequest, *also: str) -> web.Response | None:
     if content_type not in allowed:
         return reply(415, f"Expecting 'Content-Type' of {' or '.join(allowed)}")
     return None
+
+
+async def received_call(
+    request: web.BaseRequest, kind: type[M], name: str, fault_of: Callable[[M], str | None]
+) -> M | web.Response:
+    """The call in the body of a request whose head is fine, or the answer that refuses it.
+
+    `name`: what Mesos calls such a call in its texts; `fault_of`: what a call lacks, None if nothing.
+    """
+    try:
+        call = read_call(kind, request.headers["Content-Type"], await request.read())
+    except BadBody as error:
+        return reply(400, str(error))
+    fault = fault_of(call)
+    return reply(400, f"Failed to validate {name}: {fault}") if fault else call
 
 
 def method_refused(method: str, *allowed: str) -> web.Response:

@@ -8,11 +8,10 @@ from tfmesos.agent.core import ExecutorRecord, Phase
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.executor_api.validation import call_fault
 from tfmesos.agent.runner.runner import Runner
-from tfmesos.endpoints import refused_head
+from tfmesos.endpoints import received_call, refused_head
 from tfmesos.transport import reply
 from tfmesos.wire import executor_pb2
-from tfmesos.wire.errors import BadBody
-from tfmesos.wire.media import JSON, PROTOBUF, chosen_media, read_call
+from tfmesos.wire.media import JSON, PROTOBUF, chosen_media
 
 NOT_RECOVERED = "Agent has not finished recovery"
 _Call = executor_pb2.Call
@@ -35,13 +34,9 @@ class ExecutorApi:
             return reply(503, NOT_RECOVERED)
         if refusal := refused_head(request):
             return refusal
-        try:
-            call = read_call(_Call, request.headers["Content-Type"], await request.read())
-        except BadBody as error:
-            return reply(400, str(error))
-        fault = call_fault(call)
-        if fault:
-            return reply(400, f"Failed to validate Executor::Call: {fault}")
+        call = await received_call(request, _Call, "Executor::Call", call_fault)
+        if isinstance(call, web.Response):
+            return call
         media = chosen_media(request.headers.get("Accept"))
         if call.type == _Call.SUBSCRIBE and media is None:
             return reply(406, f"Expecting 'Accept' to allow '{PROTOBUF}' or '{JSON}'")

@@ -8,11 +8,19 @@ from aiohttp import web
 
 from tfmesos.agent.container_api.media import refused_request
 from tfmesos.agent.operator_api.answers import StateAnswers, response_json
-from tfmesos.endpoints import RECORDIO, TEXT, CallRefused, DaemonCalls, encoded, refused_head, whole_reply
+from tfmesos.endpoints import (
+    RECORDIO,
+    TEXT,
+    CallRefused,
+    DaemonCalls,
+    encoded,
+    received_call,
+    refused_head,
+    whole_reply,
+)
 from tfmesos.transport import reply
 from tfmesos.wire import agent_pb2
-from tfmesos.wire.errors import BadBody
-from tfmesos.wire.media import JSON, chosen_media, read_call
+from tfmesos.wire.media import JSON, chosen_media
 
 _Call = agent_pb2.Call
 _Response = agent_pb2.Response
@@ -44,15 +52,11 @@ class OperatorApi:
         """Answer one call."""
         if refusal := refused_head(request, RECORDIO):
             return refusal
-        content_type = request.headers["Content-Type"]
-        if content_type == RECORDIO:
+        if request.headers["Content-Type"] == RECORDIO:
             return await self._containers.handle_stream(request)
-        try:
-            call = read_call(_Call, content_type, await request.read())
-        except BadBody as error:
-            return reply(400, str(error))
-        if fault := _fault(call):
-            return reply(400, f"Failed to validate agent::Call: {fault}")
+        call = await received_call(request, _Call, "agent::Call", _fault)
+        if isinstance(call, web.Response):
+            return call
         try:
             return await self._answer(request, call)
         except CallRefused as refused:

@@ -13,6 +13,7 @@ from tfmesos.endpoints import (
     form_of,
     json_page,
     method_refused,
+    received_call,
     refused_head,
     whole_reply,
 )
@@ -31,9 +32,8 @@ from tfmesos.master.http.operator_streams import OperatorStreams
 from tfmesos.master.ids import AgentId, FrameworkId
 from tfmesos.transport import reply
 from tfmesos.wire import JsonError, master_pb2, mesos_pb2
-from tfmesos.wire.errors import BadBody
 from tfmesos.wire.json_codec import dumps, message_from_json
-from tfmesos.wire.media import JSON, PROTOBUF, chosen_media, read_call
+from tfmesos.wire.media import JSON, PROTOBUF, chosen_media
 
 _Call = master_pb2.Call
 _Response = master_pb2.Response
@@ -56,12 +56,9 @@ class OperatorApi:
         """Answer one call; a SUBSCRIBE's answer lasts as long as its stream."""
         if refusal := refused_head(request):
             return refusal
-        try:
-            call = read_call(_Call, request.headers["Content-Type"], await request.read())
-        except BadBody as error:
-            return reply(400, str(error))
-        if error_text := _call_error(call):
-            return reply(400, f"Failed to validate master::Call: {error_text}")
+        call = await received_call(request, _Call, "master::Call", _call_error)
+        if isinstance(call, web.Response):
+            return call
         media = chosen_media(request.headers.get("Accept"))
         if media is None:
             return reply(406, f"Expecting 'Accept' to allow '{PROTOBUF}' or '{JSON}'")

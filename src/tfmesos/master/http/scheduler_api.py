@@ -4,15 +4,14 @@ import uuid
 
 from aiohttp import web
 
-from tfmesos.endpoints import refused_head
+from tfmesos.endpoints import received_call, refused_head
 from tfmesos.master.core.events import Called, Subscribed
 from tfmesos.master.engine import Engine, Subscriber
 from tfmesos.master.ids import FrameworkId, StreamId
 from tfmesos.master.validation import call_error
 from tfmesos.transport import StreamReply, reply
 from tfmesos.wire import scheduler_pb2
-from tfmesos.wire.errors import BadBody
-from tfmesos.wire.media import JSON, PROTOBUF, chosen_media, read_call
+from tfmesos.wire.media import JSON, PROTOBUF, chosen_media
 
 _Call = scheduler_pb2.Call
 _STREAM_ID = "Mesos-Stream-Id"
@@ -30,12 +29,9 @@ class SchedulerApi:
         """Answer one call; a SUBSCRIBE's answer lasts as long as its stream."""
         if refusal := refused_head(request):
             return refusal
-        try:
-            call = read_call(_Call, request.headers["Content-Type"], await request.read())
-        except BadBody as error:
-            return reply(400, str(error))
-        if error_text := call_error(call):
-            return reply(400, f"Failed to validate scheduler::Call: {error_text}")
+        call = await received_call(request, _Call, "scheduler::Call", call_error)
+        if isinstance(call, web.Response):
+            return call
         if call.type not in (_Call.SUBSCRIBE, _Call.RECONCILE_OPERATIONS):
             return self._call(request, call)
         media = chosen_media(request.headers.get("Accept"))
