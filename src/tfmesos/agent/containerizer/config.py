@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tfmesos.agent.containerizer.identifiers import ContainerId
+from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 
 
@@ -41,6 +42,8 @@ class ContainerConfig:
     user: str = ""
     container: mesos_pb2.ContainerInfo | None = None
     resources: tuple[mesos_pb2.Resource, ...] = ()
+    shares: Mapping[str, Resources] = field(default_factory=dict)
+    """Of an executor's container: what the tasks bring that come with it, by task id; see Isolation.update."""
     environment: Mapping[str, str] = field(default_factory=dict)
     is_debug: bool = False
     """It shares the view and the environment of the container it is nested in, and has a console."""

@@ -1,0 +1,120 @@
+"""What an isolator is: one thing that keeps containers apart, in a file of its own (Mesos 1.11: slave/isolator.hpp)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from tfmesos.resources import Resources
+from tfmesos.wire import mesos_pb2
+
+if TYPE_CHECKING:  # the containerizer brings isolators in
+    from tfmesos.agent.containerizer.config import ContainerConfig
+    from tfmesos.agent.containerizer.identifiers import ContainerId
+    from tfmesos.cgroups import DeviceRule
+
+OWN = ""
+"""Whose share is the container's own: what its executor, its command task or its launch names."""
+Shares = Mapping[str, Resources]
+"""What a container may use: OWN, and beside it the part of each of its executor's tasks, by task id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchEdits:
+    """What an isolator wants of a container, all of it, each time that it is asked. One place merges and applies it.
+
+    `environment`: beneath what the command says. `devices`: what may be used beside the devices that all may.
+    `withdrawn`: what no process of the container may hold open any more before `settle` is called.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[DeviceRule, ...] = ()
+    withdrawn: tuple[DeviceRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limitation:
+    """A container has passed a limit and is to be ended; what its tasks' frameworks are told."""
+
+    reason: mesos_pb2.TaskStatus.Reason.ValueType
+    message: str
+    resources: tuple[mesos_pb2.Resource, ...] = ()
+
+
+class Isolator(Protocol):
+    """One way to keep containers apart.
+
+    Called by Isolation only, for one container never twice at once: `recover` first, once; for each container
+    `prepare`, `isolate`, any number of `update`, `cleanup`. (Not for DEBUG containers and others that share all with
+    the container they are nested in.) Isolators are called in the table's order, `cleanup` in reverse. Rules of devices and limits
+    are in force, and cgroups made, when `isolate` is called. `cleanup` comes when no process of the container is left
+    and its cgroups are gone; also after a `prepare` that failed, also twice, also for what is not known.
+    """
+
+    @property
+    def name(self) -> str:
+        """As in --isolation."""
+
+    async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
+        """Take up what an agent before has left. Orphans are ended: each has its `cleanup` when it is gone."""
+
+    async def prepare(self, config: ContainerConfig, shares: Shares) -> LaunchEdits:
+        """Get ready for a container. Raises IsolationFailed."""
+
+    async def update(self, container_id: ContainerId, shares: Shares) -> LaunchEdits:
+        """It has other shares from now on: all edits anew. Raises IsolationFailed, and nothing is changed then."""
+
+    async def settle(self, container_id: ContainerId) -> None:
+        """The last edits are in force, and nothing in the container holds open what was withdrawn."""
+
+    async def isolate(self, container_id: ContainerId, pid: int) -> None:
+        """Its first process waits at the gate, in its cgroup; `pid` is its supervisor's. Raises IsolationFailed."""
+
+    def watch(self, container_id: ContainerId) -> Awaitable[Limitation] | None:
+        """Waits until the container passes a limit; None if it has none of this isolator."""
+
+    def fill_status(self, container_id: ContainerId, status: mesos_pb2.ContainerStatus) -> None:
+        """Tell what is known of the container."""
+
+    def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
+        """Tell what the container uses and may use."""
+
+    async def cleanup(self, container_id: ContainerId) -> None:
+        """Nothing of the container is left: what it held is free. Never raises."""
+
+
+class QuietIsolator:
+    """The answers of an isolator that has nothing to say; for those that override only what they care for."""
+
+    name = ""
+
+    async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
+        """Nothing is kept."""
+
+    async def prepare(self, config: ContainerConfig, shares: Shares) -> LaunchEdits:
+        """Nothing is wanted."""
+        return LaunchEdits()
+
+    async def update(self, container_id: ContainerId, shares: Shares) -> LaunchEdits:
+        """Nothing is wanted."""
+        return LaunchEdits()
+
+    async def settle(self, container_id: ContainerId) -> None:
+        """Nothing waits for it."""
+
+    async def isolate(self, container_id: ContainerId, pid: int) -> None:
+        """Nothing is to be done."""
+
+    def watch(self, container_id: ContainerId) -> Awaitable[Limitation] | None:
+        """There is no limit."""
+        return None
+
+    def fill_status(self, container_id: ContainerId, status: mesos_pb2.ContainerStatus) -> None:
+        """Nothing is known."""
+
+    def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
+        """Nothing is known."""
+
+    async def cleanup(self, container_id: ContainerId) -> None:
+        """Nothing is held."""

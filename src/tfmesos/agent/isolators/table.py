@@ -1,0 +1,158 @@
+"""What --isolation may name, in the order in which isolators work: the text, and what each name needs (pure).
+
+Mesos 1.11: src/slave/containerizer/mesos/containerizer.cpp, gpu.md 4.1. The order in the flag means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tfmesos.flags import FlagError
+
+ALL_CGROUPS = "cgroups/all"
+GPU_NVIDIA = "gpu/nvidia"
+GPU_POSIX = "posix/gpus"
+DEFAULT_ISOLATION = "posix/cpu,posix/mem"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What is known of a name. `controller`: of cgroups, that the isolator governs; `needs`: one of these beside it."""
+
+    name: str
+    controller: str | None = None
+    needs_root: bool = False
+    needs: tuple[str, ...] = ()
+
+
+TABLE = (
+    Entry(name="filesystem/posix"),
+    Entry(name="posix/cpu"),
+    Entry(name="posix/mem"),
+    Entry(name="cgroups/cpu", controller="cpu", needs_root=True),
+    Entry(name="cgroups/mem", controller="memory", needs_root=True),
+    Entry(name="cgroups/devices", controller="devices", needs_root=True),
+    Entry(name="cgroups/pids", controller="pids", needs_root=True),
+    Entry(name="linux/devices", needs_root=True, needs=("cgroups/devices",)),
+    Entry(name=GPU_POSIX),
+    Entry(name=GPU_NVIDIA, needs_root=True, needs=("cgroups/devices",)),
+)
+"""In the order in which they are prepared; cleaned up they are in reverse."""
+
+_BY_NAME = {entry.name: entry for entry in TABLE}
+_LEGACY = {"process": ("posix/cpu", "posix/mem"), "cgroups": ("cgroups/cpu", "cgroups/mem")}
+_CONTRADICTIONS = (("posix/cpu", "cgroups/cpu"), ("posix/mem", "cgroups/mem"), (GPU_POSIX, GPU_NVIDIA))
+_FILESYSTEMS = ("filesystem/posix", "filesystem/linux", "filesystem/shared")
+_OF_MESOS = frozenset(
+    (
+        "appc/runtime",
+        "cgroups/blkio",
+        "cgroups/cpuset",
+        "cgroups/hugetlb",
+        "cgroups/net_cls",
+        "cgroups/net_prio",
+        "cgroups/perf_event",
+        "disk/du",
+        "disk/xfs",
+        "docker/runtime",
+        "docker/volume",
+        "environment_secret",
+        "filesystem/linux",
+        "filesystem/shared",
+        "linux/capabilities",
+        "linux/nnp",
+        "linux/seccomp",
+        "namespaces/ipc",
+        "namespaces/pid",
+        "network/cni",
+        "network/port_mapping",
+        "network/ports",
+        "posix/disk",
+        "posix/rlimits",
+        "volume/csi",
+        "volume/host_path",
+        "volume/image",
+        "volume/sandbox_path",
+        "volume/secret",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatorNames:
+    """The isolators that are wanted, in the table's order; `has_all_cgroups`: of cgroups, whatever the machine has."""
+
+    names: tuple[str, ...]
+    has_all_cgroups: bool = False
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names or (self.has_all_cgroups and name.startswith("cgroups/") and name in _BY_NAME)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """What is known of each."""
+        return tuple(entry for entry in TABLE if entry.name in self.names)
+
+    def with_cgroups(self, controllers: Iterable[str]) -> IsolatorNames:
+        """With cgroups/all spelled out: one isolator for each of these controllers that has one."""
+        if not self.has_all_cgroups:
+            return self
+        present = set(controllers)
+        named = (entry.name for entry in TABLE if entry.controller in present or entry.name in self.names)
+        return IsolatorNames(tuple(named))
+
+
+def parse_isolation(text: str) -> IsolatorNames:
+    """The names in --isolation. Raises FlagError for what is unknown, doubled or contradicts another."""
+    tokens = [token.strip() for token in text.split(",") if token.strip()]
+    for token in tokens:
+        _refuse_unknown(token)
+    names = [name for token in tokens for name in _LEGACY.get(token, (token,))]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise FlagError(f"Duplicate entries found in --isolation flag: {', '.join(doubled)}")
+    has_all = ALL_CGROUPS in names
+    if has_all:  # Mesos 1.11: the others are subsumed
+        names = [name for name in names if not name.startswith("cgroups/")]
+    found = IsolatorNames(tuple(entry.name for entry in TABLE if entry.name in names), has_all)
+    _refuse_contradictions(found)
+    return found
+
+
+def dependency_fault(found: IsolatorNames) -> str | None:
+    """Which isolator lacks another that it needs, and how to get it; None if none does."""
+    for entry in found.entries():
+        for needed in entry.needs:
+            if needed not in found:
+                return (
+                    f"Failed to create isolator '{entry.name}': The '{needed}' or '{ALL_CGROUPS}' isolator must be "
+                    f"enabled in order to use the '{entry.name}' isolator: --isolation={needed},{entry.name}"
+                )
+    return None
+
+
+def _refuse_unknown(token: str) -> None:
+    if token in _BY_NAME or token in _LEGACY or token == ALL_CGROUPS:
+        return
+    if token in _OF_MESOS:
+        raise FlagError(f"isolator '{token}' is not supported by this agent yet; it knows {_known_names()}")
+    raise FlagError(f"Unknown or unsupported isolator: {token}; this agent knows {_known_names()}")
+
+
+def _known_names() -> str:
+    return ", ".join([*_BY_NAME, ALL_CGROUPS])
+
+
+def _refuse_contradictions(found: IsolatorNames) -> None:
+    several = [name for name in _FILESYSTEMS if name in found]
+    if len(several) > 1:
+        raise FlagError(f"Using multiple filesystem isolators is not supported: {', '.join(several)}")
+    for one, other in _CONTRADICTIONS:
+        if one in found and other in found:
+            raise FlagError(f"'{one}' and '{other}' contradict each other: give one of them")
+
+
+def format_isolation(found: IsolatorNames) -> str:
+    """As the flag would be written."""
+    names: Sequence[str] = found.names if not found.has_all_cgroups else (*found.names, ALL_CGROUPS)
+    return ",".join(names)
