@@ -124,11 +124,19 @@ WAITS = 'echo task is ready; until [ -e "{go}" ]; do sleep 0.1; done; echo task 
 """Until a file is there: the parts are shot at while it waits."""
 
 
+EACH_OTHER = """
+: > "{go}.$TFMESOS_JOB_NAME.$TFMESOS_TASK_INDEX"
+until [ "$(ls "{go}".* | wc -l)" -eq {tasks} ]; do sleep 0.1; done
+"""
+"""A ps is stopped with the last worker's end, whatever it still has to say: nobody ends before all have said it."""
+
+
 @pytest.mark.parametrize("lost", ["master", "agent", "both"])
 def test_a_job_goes_on_over_restarts(daemons: Daemons, tmp_path: Path, lost: str) -> None:
     # given a job whose tasks outlive their agent
     go = tmp_path / "go"
-    job = daemons.start_job("--checkpoint", "--no-placeholders", script=WAITS.format(go=go))
+    script = (WAITS + EACH_OTHER).format(go=go, tasks=TASKS)
+    job = daemons.start_job("--checkpoint", "--no-placeholders", script=script)
     job.expect("task is ready", TASKS)
     # when a part is killed and started again
     for part in ("agent", "master") if lost == "both" else (lost,):
