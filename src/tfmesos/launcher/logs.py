@@ -139,16 +139,16 @@ class LogFollower:
         while True:
             was_ended = followed.ended.is_set()
             try:
-                is_busy = await self._read_all(followed)
-                failures = 0
+                is_busy, has_failed = await self._read_all(followed), False
             except (ClientError, TransportError, TimeoutError) as error:
                 log.debug("%s: its output cannot be read now: %s", followed.task.task_id, error)
-                is_busy, failures = False, failures + 1
-            if was_ended and (not failures or failures >= GIVE_UP_AFTER):
+                is_busy, has_failed = False, True
+            failures += was_ended and has_failed
+            if was_ended and (not has_failed or failures == GIVE_UP_AFTER):
                 break
             await _wait(followed.ended, delay, unless=was_ended)
             delay = BUSY_LOOK_S * self._crowd if is_busy else min(IDLE_LOOK_S * self._crowd, delay * 2)
-        await self._end(followed, is_lost=bool(failures))
+        await self._end(followed, is_lost=has_failed)
 
     async def _end(self, followed: _Followed, *, is_lost: bool) -> None:
         async with self._lock:
