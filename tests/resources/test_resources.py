@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfmesos.resources import Entry, Key, Ranges, Reservation, Resources, ResourcesError, scalars
+from tfmesos.resources import Entry, Key, Ranges, Reservation, Resources, ResourcesError, scalars, validate_gpus
 from tfmesos.wire import mesos_pb2
 
 SCALAR, RANGES, SET = 0, 1, 2
@@ -288,3 +288,23 @@ def test_a_message_without_its_value_or_with_a_bad_one_is_refused_with_the_recor
         Resources.from_proto([mesos_pb2.Resource(name="x", type=mesos_pb2.Value.TEXT)])
     with pytest.raises(ResourcesError, match="Empty resource name"):
         Resources.from_proto([mesos_pb2.Resource(type=mesos_pb2.Value.SCALAR)])
+
+
+@pytest.mark.parametrize(
+    ("amounts", "is_whole"),
+    [
+        ((), True),
+        ((1.0, 2.0), True),
+        ((0.3, 0.7), True),
+        ((0.5,), False),
+        ((0.9995,), False),
+        ((0.5005, 0.4995), False),
+    ],
+)
+def test_only_a_whole_number_of_cards_is_valid(amounts: tuple[float, ...], is_whole: bool) -> None:
+    cards = [mesos_pb2.Resource(name="gpus", type=mesos_pb2.Value.SCALAR) for _ in amounts]
+    for card, amount in zip(cards, amounts, strict=True):
+        card.scalar.value = amount
+    other = mesos_pb2.Resource(name="cpus", type=mesos_pb2.Value.SCALAR)
+    other.scalar.value = 0.5
+    assert (validate_gpus([*cards, other]) is None) == is_whole

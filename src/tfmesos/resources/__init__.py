@@ -2,7 +2,7 @@
 
 from tfmesos.resources._bag import Resources, scalars
 from tfmesos.resources._entry import Entry, Key, Reservation
-from tfmesos.resources._formats import resource_text, thousandths, validate
+from tfmesos.resources._formats import resource_text, thousandths, validate, validate_gpus
 from tfmesos.resources._ranges import Ranges
 from tfmesos.resources._text import parse_attributes
 from tfmesos.resources.errors import ResourcesError
@@ -19,4 +19,5 @@ __all__ = [
     "scalars",
     "thousandths",
     "validate",
+    "validate_gpus",
 ]

@@ -22,6 +22,8 @@ from tfmesos.resources.errors import ResourcesError
 from tfmesos.wire import mesos_pb2
 
 _FIXED_POINT_END = 2.0**63
+_NOISE = 1e-6
+"""What adding binary fractions may leave; 0.9995, which Mesos' fixed point would round up to a card, is more."""
 
 
 def validate(resource: mesos_pb2.Resource) -> str | None:
@@ -30,6 +32,14 @@ def validate(resource: mesos_pb2.Resource) -> str | None:
         return "Empty resource name"
     error = _VALIDATE_VALUE.get(resource.type, _validate_text)(resource)
     return error or _validate_disk(resource) or _validate_reservations(resource)
+
+
+def validate_gpus(resources: Iterable[mesos_pb2.Resource]) -> str | None:
+    """Why their sum is no whole number of cards; None if it is, or there are none (Mesos 1.11: validateGpus)."""
+    amounts = [resource.scalar.value for resource in resources if resource.name == "gpus" and resource.type == SCALAR]
+    total = math.fsum(amounts)
+    is_whole = abs(total - round(total)) < _NOISE and sum(map(thousandths, amounts)) % 1000 == 0
+    return None if is_whole else "The 'gpus' resource must be an unsigned integer"
 
 
 def entry_of(resource: mesos_pb2.Resource) -> Entry:

@@ -8,6 +8,7 @@ from tfmesos.master.core.ledger import Ledger
 from tfmesos.master.core.operations import Operations
 from tfmesos.master.core.starts import Starts
 from tfmesos.master.ids import OfferId
+from tfmesos.master.validation import operation_error
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 
@@ -118,7 +119,7 @@ class Launches:
                 return self._starts.launch_group(framework, offer, operation, rest)
             case kind:
                 text = f"{_Operation.Type.Name(kind)} is not supported by this master"
-                self._operations.refuse(framework, operation, text)
+                self._operations.refuse(framework, operation, operation_error(operation) or text)
         return rest
 
 

@@ -12,6 +12,7 @@ from tfmesos.master.validation.frameworks import (
 )
 from tfmesos.master.validation.groups import group_error
 from tfmesos.master.validation.names import id_error, role_error
+from tfmesos.master.validation.operations import operation_error
 from tfmesos.master.validation.tasks import task_error
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "framework_roles",
     "group_error",
     "id_error",
+    "operation_error",
     "return_error",
     "role_error",
     "task_error",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tfmesos.master.validation.containers import command_error, container_error
 from tfmesos.master.validation.names import id_error
-from tfmesos.resources import Resources
+from tfmesos.resources import Resources, validate_gpus
 from tfmesos.wire import mesos_pb2
 
 
@@ -58,8 +58,8 @@ def executor_error(executor: mesos_pb2.ExecutorInfo, context: LaunchContext) -> 
 
 def kinds_error(resources: Collection[mesos_pb2.Resource]) -> str | None:
     """Fractions of GPUs, and one name with and without the right to be taken back."""
-    if any(resource.name == "gpus" and resource.scalar.value % 1 for resource in resources):
-        return "Invalid 'gpus' resource: The 'gpus' resource must be an unsigned integer"
+    if text := validate_gpus(resources):
+        return f"Invalid 'gpus' resource: {text}"
     revocable = {resource.name for resource in resources if resource.HasField("revocable")}
     mixed = next((r.name for r in resources if r.name in revocable and not r.HasField("revocable")), None)
     return f"Cannot use both revocable and non-revocable '{mixed}' at the same time" if mixed else None
