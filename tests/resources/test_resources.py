@@ -298,7 +298,7 @@ def test_a_message_without_its_value_or_with_a_bad_one_is_refused_with_the_recor
         ((0.3, 0.7), True),
         ((0.5,), False),
         ((0.9995,), False),
-        ((0.5005, 0.4995), False),
+        ((0.0005, 0.9995), False),
     ],
 )
 def test_only_a_whole_number_of_cards_is_valid(amounts: tuple[float, ...], is_whole: bool) -> None:
