@@ -1,4 +1,4 @@
-"""What every test shares: in continuous integration a skip is an error; a stock Apache Mesos master.
+"""What every test shares: in continuous integration a skip is an error; a stock Apache Mesos master; a GPU machine.
 
 Elsewhere a test whose package, tool or privilege is missing skips with the reason.
 """
@@ -23,6 +23,8 @@ from typing import Any
 
 import hypothesis
 import pytest
+
+from tests.gpu_machine import Driver, GpuMachine, StartGpuMachine, build_driver, missing_for_gpu_machine
 
 SKIPS_ARE_ERRORS = os.environ.get("TFMESOS_SKIPS_ARE_ERRORS") == "1"
 
@@ -184,3 +186,30 @@ def start_stock_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
     yield start
     for master in started:
         master.stop()
+
+
+@pytest.fixture(scope="session")
+def gpu_driver(tmp_path_factory: pytest.TempPathFactory) -> Driver:
+    """The fake GPU driver, compiled."""
+    missing = missing_for_gpu_machine()
+    if missing is not None:
+        pytest.skip(missing)
+    return build_driver(tmp_path_factory.mktemp("gpu-driver"))
+
+
+@pytest.fixture
+def start_gpu_machine(gpu_driver: Driver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartGpuMachine]:
+    """Starts fake GPU machines: `start_gpu_machine(cards=4, view="v2")`; what is left of them goes with the test."""
+    started: list[GpuMachine] = []
+
+    def start(**options: Any) -> GpuMachine:
+        missing = missing_for_gpu_machine(options.get("view", "v1"))
+        if missing is not None:
+            pytest.skip(missing)
+        machine = GpuMachine(gpu_driver, tmp_path_factory.mktemp("gpus"), **options)
+        started.append(machine)
+        return machine
+
+    yield start
+    for machine in reversed(started):
+        machine.close()
