@@ -36,12 +36,26 @@ def test_an_overlong_frame_is_refused() -> None:
     directory=TEXTS,
     uid=st.none() | NUMBERS,
     groups=st.lists(NUMBERS).map(tuple),
+    cgroups=st.lists(TEXTS).map(tuple),
 )
 def test_a_program_arrives_as_it_was_sent(
-    argv: tuple[str, ...], environment: dict[str, str], directory: str, uid: int | None, groups: tuple[int, ...]
+    argv: tuple[str, ...],
+    environment: dict[str, str],
+    directory: str,
+    uid: int | None,
+    groups: tuple[int, ...],
+    cgroups: tuple[str, ...],
 ) -> None:
     spec = ProcessSpec(
-        id="1", argv=argv, environment=environment, directory=directory, stdout="o", stderr="e", uid=uid, groups=groups
+        id="1",
+        argv=argv,
+        environment=environment,
+        directory=directory,
+        stdout="o",
+        stderr="e",
+        uid=uid,
+        groups=groups,
+        cgroups=cgroups,
     )
     sent = to_program(spec, has_terminal=False)
     assert vars(Program.decode(sent.encode())) == vars(sent)

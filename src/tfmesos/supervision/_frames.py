@@ -97,6 +97,8 @@ class Program:
     """Whether it is a terminal, its rows and columns; None: no console."""
     log_limit: tuple[int, int] | None = None
     """Bytes of a log file, and how many old ones are kept."""
+    cgroups: list[bytes]
+    """Files by which it is put into its cgroups."""
 
     @property
     def has_terminal(self) -> bool:
@@ -108,7 +110,8 @@ class Program:
         numbers = (self.uid, self.gid, self.grace_s, len(self.argv), *self.groups)
         options = (self.recovery_timeout_s, *(self.console or (None, None, None)), *(self.log_limit or (None, None)))
         fixed = (self.executable, self.directory, self.stdout, self.stderr)
-        return b"\0".join((*fixed, _to_texts(numbers), _to_texts(options), *self.argv, *self.environment))
+        texts = (_to_texts(numbers), _to_texts((*options, len(self.cgroups))))
+        return b"\0".join((*fixed, *texts, *self.cgroups, *self.argv, *self.environment))
 
     @classmethod
     def decode(cls, body: bytes) -> "Program":
@@ -126,8 +129,11 @@ class Program:
             self.console = int(pairs[0]), int(pairs[1]), int(pairs[2])
         if pairs[3] != "-":
             self.log_limit = int(pairs[3]), int(pairs[4])
-        self.argv = fields[6 : 6 + int(argc)]
-        self.environment = fields[6 + int(argc) :]
+        argv_at = 6 + int(pairs[5])
+        environment_at = argv_at + int(argc)
+        self.cgroups = fields[6:argv_at]
+        self.argv = fields[argv_at:environment_at]
+        self.environment = fields[environment_at:]
         return self
 
 

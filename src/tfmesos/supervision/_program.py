@@ -1,15 +1,17 @@
-"""From a Program to its main process: user, directory, files, session, execution.
+"""From a Program to its main process: cgroups, user, directory, files, session, execution.
 
 posix_spawn does it without copying this process (glibc: as vfork), in a third less time than fork and execve. What it
-cannot do for the child, this single-threaded process does for a moment itself: be the user, be in the directory.
+cannot do for the child, this single-threaded process does for a moment itself: be in the cgroups, be the user, be in
+the directory.
 """
 
 import errno
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
+from tfmesos.supervision._cgroups import inside
 from tfmesos.supervision._frames import Program
 
 _DEFAULT_PATH = b"/bin:/usr/bin"
@@ -54,8 +56,19 @@ class StartError(Exception):
 
 def start_program(program: Program, streams: Streams | None = None) -> int:
     """Pid of its main process, which is executing the file by now; `streams` None: its files. Raises StartError."""
-    with as_user(program):
+    with _in_cgroups(program), as_user(program):
         return _start_in_directory(program, streams or Files(program))
+
+
+@contextmanager
+def _in_cgroups(program: Program) -> Iterator[None]:
+    """This process is in the program's cgroups meanwhile. Raises StartError."""
+    with ExitStack() as stay:
+        try:
+            stay.enter_context(inside(program.cgroups))
+        except OSError as error:
+            raise StartError("enter the cgroup", error.filename, error) from error
+        yield
 
 
 @contextmanager

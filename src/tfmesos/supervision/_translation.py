@@ -22,6 +22,7 @@ def to_program(spec: ProcessSpec, *, has_terminal: bool) -> Program:
     program.stderr = b"" if has_terminal else _bytes("stderr", spec.stderr)
     program.uid, program.gid, program.groups = spec.uid, spec.gid, list(spec.groups)
     program.grace_s = spec.grace_s
+    program.cgroups = [_bytes("cgroup", path) for path in spec.cgroups]
     _add_options(program, spec)
     return program
 

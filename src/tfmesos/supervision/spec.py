@@ -34,6 +34,8 @@ class ProcessSpec:
     is given to /bin/sh. An empty argv, or an empty argv[0], becomes the executable's name (Python cannot pass it).
     `environment` is the whole environment; texts reach the program as `os.fsencode` makes bytes of them.
     `stdout` and `stderr` are files, appended to, made if missing, opened as the program's user; stdin is /dev/null.
+    `cgroups`: the cgroup.procs file of each cgroup that the program's first process is in from its start on, at most
+    one of a hierarchy; the supervisor stays outside. A cgroup that cannot be entered: the program is not started.
     `console`: stdin and the output can be attached to (`Supervised.console`); needs `record_dir`.
     `log_limit`: how large the two files may grow; None: without limit.
     `uid`, `gid` None: as this process; with a uid or gid given, `groups` are all the supplementary groups.
@@ -58,6 +60,7 @@ class ProcessSpec:
     uid: int | None = None
     gid: int | None = None
     groups: tuple[int, ...] = ()
+    cgroups: tuple[str, ...] = ()
     grace_s: float = 3.0
     detached: bool = False
     recovery_timeout_s: float = 900.0
