@@ -102,13 +102,14 @@ async def test_a_task_in_json_with_an_old_role(workplace: Workplace, master: str
 
 
 async def test_what_no_offer_has_is_told_and_waited_for(workplace: Workplace, master: str) -> None:
-    command = (*MESOS_EXECUTE, f"--master={master}", "--name=x", "--command=true", "--resources=cpus:0.1;gpus:1")
+    command = (*MESOS_EXECUTE, f"--master={master}", "--name=x", "--command=true", "--resources=gpus:1")
     with workplace.started(*command) as program:
         program.wait_output("Subscribed")
         text = program.wait_error("Still waiting.\n")
         program.signal(signal.SIGINT)
 
         assert program.wait(10).status == 130
+    assert text.startswith("--resources has no cpus and mem: cpus:0.1;mem:128 added.\n")
     assert "lacks gpus (1 needed, 0 offered)" in text
 
 

@@ -99,31 +99,32 @@ def test_a_later_offer_that_fits_is_used() -> None:
 
 
 def test_missing_ports_are_named() -> None:
-    core = core_of("--name=t", "--command=true", "--resources=cpus:1;ports:[5-7]")
+    core = core_of("--name=t", "--command=true", "--resources=cpus:1;mem:1;ports:[5-7]")
 
-    (_, note) = core.offers_arrived([offer(0, "cpus:2;ports:[5-6]")])
+    (_, note) = core.offers_arrived([offer(0, "cpus:2;mem:1;ports:[5-6]")])
 
     assert isinstance(note, Note)
     assert "lacks ports [7-7]" in note.text
 
 
 def test_resources_reserved_to_the_role_are_used_first() -> None:
-    core = core_of("--name=t", "--command=true", "--role=dev", "--resources=cpus:2")
+    core = core_of("--name=t", "--command=true", "--role=dev", "--resources=cpus:2;mem:1")
 
-    accept = core.offers_arrived([offer(0, "cpus:1;cpus(dev):1.5", "dev")])[0]
+    accept = core.offers_arrived([offer(0, "cpus:1;cpus(dev):1.5;mem:1", "dev")])[0]
 
     assert isinstance(accept, Accept)
     used = [
         (each.scalar.value, [layer.role for layer in each.reservations])
         for each in accept.operation.launch.task_infos[0].resources
+        if each.name == "cpus"
     ]
     assert sorted(used) == [(0.5, []), (1.5, ["dev"])]
 
 
 def test_resources_of_another_role_do_not_fit() -> None:
-    core = core_of("--name=t", "--command=true", "--role=dev", "--resources=cpus:2")
+    core = core_of("--name=t", "--command=true", "--role=dev", "--resources=cpus:2;mem:1")
 
-    assert not any(isinstance(each, Accept) for each in core.offers_arrived([offer(0, "cpus(ops):4", "dev")]))
+    assert not any(isinstance(each, Accept) for each in core.offers_arrived([offer(0, "cpus(ops):4;mem:1", "dev")]))
 
 
 def test_old_resources_with_a_role_are_converted() -> None:

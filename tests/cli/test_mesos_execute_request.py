@@ -204,10 +204,40 @@ def test_a_relative_path_is_told_what_a_file_needs() -> None:
 
 def test_a_misspelt_field_is_ignored_but_told() -> None:
     misspelt = TASK.replace('{"value":"true"}', '{"value":"true","uris":[{"value":"a","x":1},{"value":"b","x":2}]}')
+    group = f'{{"tasks":[{TASK[:-1]},"comand":{{}}}}]}}'
 
-    assert request_of(f"--task={misspelt}").ignored == ("command.uris.x",)
-    assert request_of(f'--task_group={{"tasks":[{TASK[:-1]},"comand":{{}}}}]}}').ignored == ("tasks.comand",)
-    assert request_of(f"--task={TASK}").ignored == ()
+    assert request_of(f"--task={misspelt}").notes == ("Ignored: 'command.uris.x' is no field that Mesos knows.",)
+    assert request_of(f"--task_group={group}").notes == ("Ignored: 'tasks.comand' is no field that Mesos knows.",)
+    assert request_of(f"--task={TASK}").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "amounts", "note"),
+    [
+        (
+            "gpus:1",
+            {"cpus": 0.1, "mem": 128.0, "gpus": 1.0},
+            "has no cpus and mem: cpus:0.1;mem:128 added.",
+        ),
+        ("gpus:1;cpus:2", {"cpus": 2.0, "mem": 128.0, "gpus": 1.0}, "has no mem: mem:128 added."),
+        ("gpus:1;mem(r):64", {"cpus": 0.1, "mem": 64.0, "gpus": 1.0}, "has no cpus: cpus:0.1 added."),
+    ],
+)
+def test_some_cpus_and_memory_are_added_where_there_are_none(given: str, amounts: dict[str, float], note: str) -> None:
+    request = request_of(
+        "--name=gpu-test", "--command=nvidia-smi", "--framework_capabilities=GPU_RESOURCES", f"--resources={given}"
+    )
+
+    assert {each.name: each.scalar.value for each in request.tasks[0].resources} == amounts
+    assert request.notes == (f"--resources {note}",)
+
+
+def test_who_asks_for_gpus_without_the_capability_is_told() -> None:
+    plain = ("--name=a", "--command=true", "--resources=cpus:1;mem:64;gpus:1")
+
+    (note,) = request_of(*plain).notes
+    assert "--framework_capabilities=GPU_RESOURCES" in note
+    assert request_of(*plain, "--framework_capabilities=GPU_RESOURCES").notes == ()
 
 
 def test_variables_of_the_environment_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

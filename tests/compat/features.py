@@ -192,7 +192,7 @@ _PROGRAMS = (
         "mesos-execute",
         "better",
         "also --task, --task_group, --tty; status 1 when a task did not finish (Mesos: 0), "
-        "waits for a fitting offer and says what for",
+        "waits for a fitting offer and says what for; adds a little cpus and mem where --resources names none",
     ),
     Feature("mesos-cli and other clients of the APIs", "yes", "PyPI `avmesos` and `avmesos-cli` run in the tests"),
     Feature("mesos-local", "better", "`tfmesos.cluster()` and `tfrun` bring their own, as one process tree"),

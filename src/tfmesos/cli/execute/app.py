@@ -17,7 +17,7 @@ from tfmesos.cli.execute.core import (
     StartKillTimer,
     Suppress,
 )
-from tfmesos.cli.execute.request import Request
+from tfmesos.cli.execute.request import GPU_CAPABILITY, Request
 from tfmesos.cli.printing import print_text
 from tfmesos.client import CallRejected, NotSubscribed, SchedulerClient, SubscriptionRejected
 from tfmesos.discovery import Detector
@@ -26,14 +26,14 @@ from tfmesos.wire import mesos_pb2, scheduler_pb2
 __all__ = ["run"]
 
 _MASTER_PATIENCE_S = 3.0
-_OFFER_PATIENCE_S = 7.0
+_OFFER_PATIENCE_S = 6.0
 Event = scheduler_pb2.Event
 
 
 async def run(request: Request, detector: Detector, master: str) -> int:
     """Launch what was asked and follow it; the exit status. Waits for a master and a fitting offer for ever."""
-    for name in request.ignored:
-        _note(f"Ignored: '{name}' is no field that Mesos knows.")
+    for note in request.notes:
+        _note(note)
     core = ExecuteCore(request)
     async with SchedulerClient(detector, request.framework) as client:
         shell = _Shell(core, client)
@@ -147,7 +147,7 @@ def _no_offer_text(request: Request) -> str:
     has_gpus = any(
         item.type == mesos_pb2.FrameworkInfo.Capability.GPU_RESOURCES for item in request.framework.capabilities
     )
-    hint = "" if has_gpus else "; agents with GPUs are shown only with --framework_capabilities=GPU_RESOURCES"
+    hint = "" if has_gpus else f"; agents with GPUs are shown only with {GPU_CAPABILITY}"
     return (
         f"Still waiting: the master has made no offer to role '{request.framework.role}'. "
         f"No agent is registered, or all is in use{hint}."

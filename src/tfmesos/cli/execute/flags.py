@@ -24,7 +24,9 @@ class ExecuteFlags:
     env: str | None = flag(
         default=None, json=True, help='The task\'s environment, as JSON: \'{"NAME": "value"}\', inline or in a file.'
     )
-    resources: str = flag(default="cpus:1;mem:128", help="What the task needs, as text or JSON.")
+    resources: str = flag(
+        default="cpus:1;mem:128", help="What the task needs, as text or JSON; of cpus and mem some is added if missing."
+    )
     hadoop: str = flag(default="hadoop", help="The Hadoop client for --package.")
     hdfs: str = flag(default="localhost:9000", help="The HDFS name node for --package.")
     package: str | None = flag(default=None, help="A file to upload to HDFS: not supported.")

@@ -5,6 +5,8 @@ import os
 import pwd
 from dataclasses import dataclass
 
+from google.protobuf.message import Message
+
 from tfmesos.cli.execute.container import build_container
 from tfmesos.cli.execute.errors import ExecuteError, UsageError
 from tfmesos.cli.execute.flags import ExecuteFlags
@@ -12,10 +14,15 @@ from tfmesos.cli.execute.parsing import message_of, unknown_fields
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.wire import mesos_pb2
 
-__all__ = ["Request", "build_request"]
+__all__ = ["GPU_CAPABILITY", "Request", "build_request"]
+
+GPU_CAPABILITY = "--framework_capabilities=GPU_RESOURCES"
+"""What a user writes to be shown agents with GPUs."""
 
 _CONTENT_TYPES = ("json", "protobuf", "application/json", "application/x-protobuf")
 _EXECUTOR_RESOURCES = "cpus:0.1;mem:32;disk:32"
+_LEAST = (("cpus", "0.1"), ("mem", "128"))
+"""What a task gets of what `--resources` leaves out: enough for nvidia-smi, where memory is limited."""
 Capability = mesos_pb2.FrameworkInfo.Capability
 
 
@@ -23,14 +30,14 @@ Capability = mesos_pb2.FrameworkInfo.Capability
 class Request:
     """What to subscribe as and what to launch: one task, or a group of them with `executor`.
 
-    `ignored`: fields of the JSON given that Mesos does not have.
+    `notes`: what the user should know of it, a line each.
     """
 
     framework: mesos_pb2.FrameworkInfo
     tasks: tuple[mesos_pb2.TaskInfo, ...]
     executor: mesos_pb2.ExecutorInfo | None
     kill_after_s: float | None
-    ignored: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def build_request(flags: ExecuteFlags) -> Request:
@@ -50,34 +57,30 @@ def build_request(flags: ExecuteFlags) -> Request:
         group = message_of(mesos_pb2.TaskGroupInfo, flags.task_group, "task_group")
         if not group.tasks:
             raise ExecuteError("Failed to load flag 'task_group': it has no tasks")
-        executor = _executor(flags)
-        return _request(flags, framework, tuple(group.tasks), executor)
+        notes = _ignored(mesos_pb2.TaskGroupInfo, flags.task_group)
+        return _request(flags, framework, tuple(group.tasks), notes, _executor(flags))
     if flags.task is not None:
-        return _request(flags, framework, (message_of(mesos_pb2.TaskInfo, flags.task, "task"),), None)
-    return _request(flags, framework, (_task(flags),), None)
+        task = message_of(mesos_pb2.TaskInfo, flags.task, "task")
+        return _request(flags, framework, (task,), _ignored(mesos_pb2.TaskInfo, flags.task))
+    resources, notes = _resources(flags.resources)
+    return _request(flags, framework, (_task(flags, resources),), notes)
 
 
 def _request(
     flags: ExecuteFlags,
     framework: mesos_pb2.FrameworkInfo,
     tasks: tuple[mesos_pb2.TaskInfo, ...],
-    executor: mesos_pb2.ExecutorInfo | None,
+    notes: tuple[str, ...],
+    executor: mesos_pb2.ExecutorInfo | None = None,
 ) -> Request:
-    return Request(
-        framework=framework,
-        tasks=tasks,
-        executor=executor,
-        kill_after_s=flags.kill_after,
-        ignored=_ignored(flags),
-    )
+    has_capability = any(item.type == Capability.GPU_RESOURCES for item in framework.capabilities)
+    if not has_capability and any(item.name == "gpus" for task in tasks for item in task.resources):
+        notes = (*notes, f"GPUs are asked for without {GPU_CAPABILITY}: a master may hide the agents that have some.")
+    return Request(framework=framework, tasks=tasks, executor=executor, kill_after_s=flags.kill_after, notes=notes)
 
 
-def _ignored(flags: ExecuteFlags) -> tuple[str, ...]:
-    if flags.task is not None:
-        return tuple(unknown_fields(mesos_pb2.TaskInfo, flags.task))
-    if flags.task_group is not None:
-        return tuple(unknown_fields(mesos_pb2.TaskGroupInfo, flags.task_group))
-    return ()
+def _ignored(kind: type[Message], text: str) -> tuple[str, ...]:
+    return tuple(f"Ignored: '{name}' is no field that Mesos knows." for name in unknown_fields(kind, text))
 
 
 def _check_combination(flags: ExecuteFlags) -> None:
@@ -132,11 +135,11 @@ def _asked_capabilities(text: str | None) -> list["mesos_pb2.FrameworkInfo.Capab
     return [Capability.GPU_RESOURCES for _ in names]
 
 
-def _task(flags: ExecuteFlags) -> mesos_pb2.TaskInfo:
+def _task(flags: ExecuteFlags, resources: Resources) -> mesos_pb2.TaskInfo:
     task = mesos_pb2.TaskInfo(name=flags.name, task_id=mesos_pb2.TaskID(value=flags.name), agent_id=mesos_pb2.AgentID())
     task.agent_id.value = ""
     container = build_container(flags)
-    task.resources.extend(_parse_resources(flags.resources).to_proto())
+    task.resources.extend(resources.to_proto())
     task.command.shell = flags.shell
     if flags.shell and flags.command is not None:
         task.command.value = flags.command
@@ -147,11 +150,17 @@ def _task(flags: ExecuteFlags) -> mesos_pb2.TaskInfo:
     return task
 
 
-def _parse_resources(text: str) -> Resources:
+def _resources(text: str) -> tuple[Resources, tuple[str, ...]]:
+    """What the task gets, and what is said of it: stock Mesos would start a task without cpus or memory."""
     try:
-        return Resources.parse(text)
+        resources = Resources.parse(text)
     except ResourcesError as error:
         raise ExecuteError(f"Failed to parse resources '{text}': {error}") from error
+    missing = [(name, amount) for name, amount in _LEAST if not resources.scalar(name)]
+    if not missing:
+        return resources, ()
+    names, added = " and ".join(name for name, _ in missing), ";".join(f"{name}:{amount}" for name, amount in missing)
+    return resources + Resources.parse(added), (f"--resources has no {names}: {added} added.",)
 
 
 def _environment(text: str | None) -> dict[str, str]:
