@@ -1,0 +1,49 @@
+"""Cgroups of both versions: groups of processes with device rules, limits and a sure end. Knows no Mesos, no GPUs.
+
+Promises:
+
+* a cgroup is one thing, whatever trees and versions it lies in (`Cgroups`, `Cgroup`);
+* device rules mean the same on both versions, change in one step for those who stay allowed, and outlive this process;
+* programs and cgroups of others are left alone;
+* `Cgroup.destroy` returns when no process of it is left anywhere and no directory.
+
+Calls are a few writes to the kernel each and do not wait, except `destroy` and `wait_oom`. Standard library only.
+"""
+
+from tfmesos.cgroups.cgroup import Cgroup
+from tfmesos.cgroups.cgroups import Cgroups, Lineage
+from tfmesos.cgroups.controls import (
+    CpuControl,
+    CpuUsage,
+    DeviceControl,
+    MemoryControl,
+    MemoryUsage,
+    PidsControl,
+)
+from tfmesos.cgroups.devices import ALLOW_ALL, Device, DeviceRule, DeviceType, is_allowed, merge_rules
+from tfmesos.cgroups.errors import BadDeviceRule, CgroupError
+from tfmesos.cgroups.hierarchies import Hierarchies, Hierarchy
+from tfmesos.cgroups.holders import holders
+
+__all__ = [
+    "ALLOW_ALL",
+    "BadDeviceRule",
+    "Cgroup",
+    "CgroupError",
+    "Cgroups",
+    "CpuControl",
+    "CpuUsage",
+    "Device",
+    "DeviceControl",
+    "DeviceRule",
+    "DeviceType",
+    "Hierarchies",
+    "Hierarchy",
+    "Lineage",
+    "MemoryControl",
+    "MemoryUsage",
+    "PidsControl",
+    "holders",
+    "is_allowed",
+    "merge_rules",
+]

@@ -1,0 +1,69 @@
+"""Device rules on cgroup version 1: the files devices.allow, devices.deny and devices.list.
+
+kernel: Documentation/admin-guide/cgroup-v1/devices.rst, security/device_cgroup.c. A new cgroup has the rules of its
+parent; one whose ancestors were never restricted allows everything, which is listed as `a *:* rwm`.
+"""
+
+import contextlib
+from collections.abc import Collection, Mapping
+
+from tfmesos.cgroups import _files
+from tfmesos.cgroups.devices import ALLOW_ALL, Device, DeviceRule, merge_rules
+from tfmesos.cgroups.errors import CgroupError
+
+_UNRESTRICTED = "a *:* rwm"
+
+
+class DeviceFiles:
+    """The rules of one cgroup (DeviceControl)."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def read(self) -> list[DeviceRule]:
+        """An unrestricted cgroup allows all."""
+        lines = self._lines()
+        return list(ALLOW_ALL) if _UNRESTRICTED in lines else [DeviceRule.parse(line) for line in lines]
+
+    def set(self, rules: Collection[DeviceRule]) -> None:
+        """Only what differs is written, additions first: the rest is never touched."""
+        wanted = _by_device(rules)
+        if _UNRESTRICTED in self._lines():
+            _files.write(f"{self._path}/devices.deny", "a")
+            self._change(wanted, {})
+            return
+        before = _by_device(self.read())
+        try:
+            self._change(_without(wanted, before), _without(before, wanted))
+        except CgroupError:
+            with contextlib.suppress(CgroupError):
+                now = _by_device(self.read())
+                self._change(_without(before, now), _without(now, before))
+            raise
+
+    def _lines(self) -> list[str]:
+        return _files.read(f"{self._path}/devices.list").splitlines()
+
+    def _change(self, additions: Mapping[Device, str], removals: Mapping[Device, str]) -> None:
+        for device, access in additions.items():
+            self._write("devices.allow", DeviceRule(device, access))
+        for device, access in removals.items():
+            self._write("devices.deny", DeviceRule(device, access))
+
+    def _write(self, name: str, rule: DeviceRule) -> None:
+        try:
+            _files.write(f"{self._path}/{name}", str(rule))
+        except CgroupError as error:
+            if isinstance(error.__cause__, PermissionError):
+                raise CgroupError(f"{error} (the cgroup above it does not allow that)") from error
+            raise
+
+
+def _by_device(rules: Collection[DeviceRule]) -> dict[Device, str]:
+    return {rule.device: rule.access for rule in merge_rules(rules)}
+
+
+def _without(these: Mapping[Device, str], those: Mapping[Device, str]) -> dict[Device, str]:
+    """The letters that only `these` have."""
+    left = {device: "".join(sorted(set(access) - set(those.get(device, "")))) for device, access in these.items()}
+    return {device: access for device, access in left.items() if access}
