@@ -101,7 +101,7 @@ async def test_sigusr1_unregisters(master: InTestMaster, tmp_path: Path) -> None
         (["--resources=cpus"], "--resources: "),
         (["--resources=gpus:1"], "this agent cannot serve GPUs yet"),
         (["--ip=example"], "--ip: 'example' is not an IPv4 address"),
-        (["--launcher=linux"], "'linux' is not supported yet; it can be posix"),
+        (["--launcher=docker"], "'docker' is not supported yet; it can be posix or linux"),
         (["--nonsense"], "Failed to load unknown flag 'nonsense'"),
         (["--attributes=x"], "--attributes: "),
         (["--advertise_port=70000"], "a port is between 0 and 65535"),

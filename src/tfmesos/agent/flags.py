@@ -11,7 +11,6 @@ from tfmesos.flags import FlagError, flag, format_bytes, format_duration, parse_
 DEFAULT_PORT = 5051
 _MAX_PORT = 65535
 _MAX_REREGISTRATION_TIMEOUT_S = 15.0
-ISOLATION = "posix/cpu,posix/mem"
 
 
 def _one_of(*allowed: str) -> Callable[[str], str]:
@@ -60,6 +59,30 @@ def _parse_size(text: str) -> int:
     return size
 
 
+def _parse_isolation(text: str) -> str:
+    from tfmesos.agent.isolators import parse_isolation  # only here: help must come at once
+
+    parse_isolation(text)
+    return text
+
+
+def _parse_allowed_devices(text: str) -> str:
+    from tfmesos.agent.isolators import parse_allowed_devices
+
+    parse_allowed_devices(text)
+    return text
+
+
+def _parse_gpu_devices(text: str) -> tuple[int, ...]:
+    return tuple(_parse_count(part.strip()) for part in text.split(","))
+
+
+def _parse_cgroups_root(text: str) -> str:
+    if not text or text.startswith("/") or any(part in ("", ".", "..") for part in text.split("/")):
+        raise FlagError(f"{text!r}: the name of a cgroup is wanted, such as mesos or mesos/one")
+    return text
+
+
 def _parse_port(text: str) -> int:
     port = _parse_count(text)
     if port > _MAX_PORT:
@@ -106,9 +129,53 @@ class AgentFlags:
     attributes: str | None = flag(default=None, help="attributes of this machine: rack:2;os:linux;speed:2.5")
     default_role: str = flag(default="*", help="role of the resources that name none")
     switch_user: bool = flag(default=True, help="whether tasks run as their own user instead of the agent's")
-    launcher: str = flag(default="posix", parse=_one_of("posix"), help="how processes are started: posix")
+    launcher: str | None = flag(
+        default=None,
+        parse=_one_of("posix", "linux"),
+        help="how processes are started: posix, or linux: each container in a cgroup that its end empties; without it "
+        "linux for root where there are cgroups",
+    )
     isolation: str = flag(
-        default=ISOLATION, parse=_one_of(ISOLATION), help="how tasks are kept apart: posix/cpu,posix/mem, that is, not"
+        default="posix/cpu,posix/mem",
+        parse=_parse_isolation,
+        help="how containers are kept apart: names with commas between, of posix/cpu, posix/mem, posix/gpus, "
+        "filesystem/posix (which only count), cgroups/cpu, cgroups/mem, cgroups/devices, cgroups/pids, cgroups/all, "
+        "linux/devices, gpu/nvidia",
+    )
+    allowed_devices: str | None = flag(
+        default=None,
+        parse=_parse_allowed_devices,
+        json=True,
+        help="JSON of devices that every container may use beside the usual ones, with cgroups/devices: "
+        '{"allowed_devices":[{"device":{"path":"/dev/x"},"access":{"read":true,"write":true,"mknod":false}}]}',
+    )
+    cgroups_hierarchy: str = flag(default="/sys/fs/cgroup", help="where the hierarchies of cgroups are mounted")
+    cgroups_root: str = flag(
+        default="mesos", parse=_parse_cgroups_root, help="cgroup beneath which each container has its own"
+    )
+    cgroups_enable_cfs: bool = flag(
+        default=False, help="whether cgroups/cpu lets no container use more cpus than it has, even if they are idle"
+    )
+    cgroups_limit_swap: bool = flag(
+        default=False, help="whether cgroups/mem limits memory and swap together instead of memory alone"
+    )
+    cgroups_destroy_timeout: float = flag(
+        default=60.0,
+        parse=_parse_interval,
+        show=format_duration,
+        help="how long the processes of a container's cgroup may take to be gone when they are killed",
+    )
+    nvidia_gpu_devices: tuple[int, ...] | None = flag(
+        default=None,
+        parse=_parse_gpu_devices,
+        show=lambda devices: ",".join(map(str, devices)),
+        help="which GPUs to offer, by NVML's index: 0,1; wants gpus in --resources, and gpu/nvidia or posix/gpus in "
+        "--isolation",
+    )
+    nvidia_library: str = flag(
+        default="libnvidia-ml.so.1",
+        aliases=("nvidia_lib",),
+        help="NVIDIA's management library, by name or path (MESOS_NVIDIA_LIB, too)",
     )
     containerizers: str = flag(default="mesos", parse=_one_of("mesos"), help="which containerizers to use: mesos")
     executor_environment_variables: Mapping[str, str] | None = flag(

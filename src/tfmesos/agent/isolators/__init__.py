@@ -1,11 +1,13 @@
 """Keeps containers apart: what each may use, and what it may open.
 
-isolator.py    what an isolator is
-table.py       the isolators that there are, their order, and --isolation (pure)
-isolation.py   all of them as one, for the containerizer
-errors.py      what goes wrong
+isolator.py         what an isolator is
+table.py            the isolators that there are, their order, and --isolation (pure)
+allowed_devices.py  devices that all may use, and --allowed_devices
+isolation.py        all isolators as one, for the containerizer
+errors.py           what goes wrong
 """
 
+from tfmesos.agent.isolators.allowed_devices import parse_allowed_devices
 from tfmesos.agent.isolators.errors import IsolationFailed
 from tfmesos.agent.isolators.isolation import Isolation, Prepared
 from tfmesos.agent.isolators.isolator import OWN, Isolator, LaunchEdits, Limitation, QuietIsolator, Shares
@@ -22,5 +24,6 @@ __all__ = [
     "Prepared",
     "QuietIsolator",
     "Shares",
+    "parse_allowed_devices",
     "parse_isolation",
 ]

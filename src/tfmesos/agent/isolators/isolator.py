@@ -47,9 +47,10 @@ class Isolator(Protocol):
 
     Called by Isolation only, for one container never twice at once: `recover` first, once; for each container
     `prepare`, `isolate`, any number of `update`, `cleanup`. (Not for DEBUG containers and others that share all with
-    the container they are nested in.) Isolators are called in the table's order, `cleanup` in reverse. Rules of devices and limits
-    are in force, and cgroups made, when `isolate` is called. `cleanup` comes when no process of the container is left
-    and its cgroups are gone; also after a `prepare` that failed, also twice, also for what is not known.
+    the container they are nested in.) Isolators are called in the table's order, `cleanup` in reverse. The cgroup is
+    there when `prepare` is called, the rules of devices are in force when `isolate` is. `cleanup` comes when no process
+    of the container is left and its cgroup is gone; also after a `prepare` that failed, also twice, also for what is
+    not known.
     """
 
     @property

@@ -13,7 +13,6 @@ from tfmesos.flags import FlagError
 ALL_CGROUPS = "cgroups/all"
 GPU_NVIDIA = "gpu/nvidia"
 GPU_POSIX = "posix/gpus"
-DEFAULT_ISOLATION = "posix/cpu,posix/mem"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
