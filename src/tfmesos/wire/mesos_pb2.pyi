@@ -2073,6 +2073,7 @@ class ResourceStatistics(google.protobuf.message.Message):
     NET_TCP_TIME_WAIT_CONNECTIONS_FIELD_NUMBER: builtins.int
     NET_TRAFFIC_CONTROL_STATISTICS_FIELD_NUMBER: builtins.int
     NET_SNMP_STATISTICS_FIELD_NUMBER: builtins.int
+    GPUS_FIELD_NUMBER: builtins.int
     timestamp: builtins.float
     processes: builtins.int
     threads: builtins.int
@@ -2123,6 +2124,10 @@ class ResourceStatistics(google.protobuf.message.Message):
     def net_traffic_control_statistics(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___TrafficControlStatistics]: ...
     @property
     def net_snmp_statistics(self) -> global___SNMPStatistics: ...
+    @property
+    def gpus(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___GpuStatistics]:
+        """Of TFMesos, with a number that Apache Mesos will not take; others pass it on unread."""
+
     def __init__(
         self,
         *,
@@ -2171,11 +2176,43 @@ class ResourceStatistics(google.protobuf.message.Message):
         net_tcp_time_wait_connections: builtins.float | None = ...,
         net_traffic_control_statistics: collections.abc.Iterable[global___TrafficControlStatistics] | None = ...,
         net_snmp_statistics: global___SNMPStatistics | None = ...,
+        gpus: collections.abc.Iterable[global___GpuStatistics] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["blkio_statistics", b"blkio_statistics", "cpus_limit", b"cpus_limit", "cpus_nr_periods", b"cpus_nr_periods", "cpus_nr_throttled", b"cpus_nr_throttled", "cpus_soft_limit", b"cpus_soft_limit", "cpus_system_time_secs", b"cpus_system_time_secs", "cpus_throttled_time_secs", b"cpus_throttled_time_secs", "cpus_user_time_secs", b"cpus_user_time_secs", "disk_limit_bytes", b"disk_limit_bytes", "disk_used_bytes", b"disk_used_bytes", "mem_anon_bytes", b"mem_anon_bytes", "mem_cache_bytes", b"mem_cache_bytes", "mem_critical_pressure_counter", b"mem_critical_pressure_counter", "mem_file_bytes", b"mem_file_bytes", "mem_limit_bytes", b"mem_limit_bytes", "mem_low_pressure_counter", b"mem_low_pressure_counter", "mem_mapped_file_bytes", b"mem_mapped_file_bytes", "mem_medium_pressure_counter", b"mem_medium_pressure_counter", "mem_rss_bytes", b"mem_rss_bytes", "mem_soft_limit_bytes", b"mem_soft_limit_bytes", "mem_swap_bytes", b"mem_swap_bytes", "mem_total_bytes", b"mem_total_bytes", "mem_total_memsw_bytes", b"mem_total_memsw_bytes", "mem_unevictable_bytes", b"mem_unevictable_bytes", "net_rx_bytes", b"net_rx_bytes", "net_rx_dropped", b"net_rx_dropped", "net_rx_errors", b"net_rx_errors", "net_rx_packets", b"net_rx_packets", "net_snmp_statistics", b"net_snmp_statistics", "net_tcp_active_connections", b"net_tcp_active_connections", "net_tcp_rtt_microsecs_p50", b"net_tcp_rtt_microsecs_p50", "net_tcp_rtt_microsecs_p90", b"net_tcp_rtt_microsecs_p90", "net_tcp_rtt_microsecs_p95", b"net_tcp_rtt_microsecs_p95", "net_tcp_rtt_microsecs_p99", b"net_tcp_rtt_microsecs_p99", "net_tcp_time_wait_connections", b"net_tcp_time_wait_connections", "net_tx_bytes", b"net_tx_bytes", "net_tx_dropped", b"net_tx_dropped", "net_tx_errors", b"net_tx_errors", "net_tx_packets", b"net_tx_packets", "perf", b"perf", "processes", b"processes", "threads", b"threads", "timestamp", b"timestamp"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["blkio_statistics", b"blkio_statistics", "cpus_limit", b"cpus_limit", "cpus_nr_periods", b"cpus_nr_periods", "cpus_nr_throttled", b"cpus_nr_throttled", "cpus_soft_limit", b"cpus_soft_limit", "cpus_system_time_secs", b"cpus_system_time_secs", "cpus_throttled_time_secs", b"cpus_throttled_time_secs", "cpus_user_time_secs", b"cpus_user_time_secs", "disk_limit_bytes", b"disk_limit_bytes", "disk_statistics", b"disk_statistics", "disk_used_bytes", b"disk_used_bytes", "mem_anon_bytes", b"mem_anon_bytes", "mem_cache_bytes", b"mem_cache_bytes", "mem_critical_pressure_counter", b"mem_critical_pressure_counter", "mem_file_bytes", b"mem_file_bytes", "mem_limit_bytes", b"mem_limit_bytes", "mem_low_pressure_counter", b"mem_low_pressure_counter", "mem_mapped_file_bytes", b"mem_mapped_file_bytes", "mem_medium_pressure_counter", b"mem_medium_pressure_counter", "mem_rss_bytes", b"mem_rss_bytes", "mem_soft_limit_bytes", b"mem_soft_limit_bytes", "mem_swap_bytes", b"mem_swap_bytes", "mem_total_bytes", b"mem_total_bytes", "mem_total_memsw_bytes", b"mem_total_memsw_bytes", "mem_unevictable_bytes", b"mem_unevictable_bytes", "net_rx_bytes", b"net_rx_bytes", "net_rx_dropped", b"net_rx_dropped", "net_rx_errors", b"net_rx_errors", "net_rx_packets", b"net_rx_packets", "net_snmp_statistics", b"net_snmp_statistics", "net_tcp_active_connections", b"net_tcp_active_connections", "net_tcp_rtt_microsecs_p50", b"net_tcp_rtt_microsecs_p50", "net_tcp_rtt_microsecs_p90", b"net_tcp_rtt_microsecs_p90", "net_tcp_rtt_microsecs_p95", b"net_tcp_rtt_microsecs_p95", "net_tcp_rtt_microsecs_p99", b"net_tcp_rtt_microsecs_p99", "net_tcp_time_wait_connections", b"net_tcp_time_wait_connections", "net_traffic_control_statistics", b"net_traffic_control_statistics", "net_tx_bytes", b"net_tx_bytes", "net_tx_dropped", b"net_tx_dropped", "net_tx_errors", b"net_tx_errors", "net_tx_packets", b"net_tx_packets", "perf", b"perf", "processes", b"processes", "threads", b"threads", "timestamp", b"timestamp"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["blkio_statistics", b"blkio_statistics", "cpus_limit", b"cpus_limit", "cpus_nr_periods", b"cpus_nr_periods", "cpus_nr_throttled", b"cpus_nr_throttled", "cpus_soft_limit", b"cpus_soft_limit", "cpus_system_time_secs", b"cpus_system_time_secs", "cpus_throttled_time_secs", b"cpus_throttled_time_secs", "cpus_user_time_secs", b"cpus_user_time_secs", "disk_limit_bytes", b"disk_limit_bytes", "disk_statistics", b"disk_statistics", "disk_used_bytes", b"disk_used_bytes", "gpus", b"gpus", "mem_anon_bytes", b"mem_anon_bytes", "mem_cache_bytes", b"mem_cache_bytes", "mem_critical_pressure_counter", b"mem_critical_pressure_counter", "mem_file_bytes", b"mem_file_bytes", "mem_limit_bytes", b"mem_limit_bytes", "mem_low_pressure_counter", b"mem_low_pressure_counter", "mem_mapped_file_bytes", b"mem_mapped_file_bytes", "mem_medium_pressure_counter", b"mem_medium_pressure_counter", "mem_rss_bytes", b"mem_rss_bytes", "mem_soft_limit_bytes", b"mem_soft_limit_bytes", "mem_swap_bytes", b"mem_swap_bytes", "mem_total_bytes", b"mem_total_bytes", "mem_total_memsw_bytes", b"mem_total_memsw_bytes", "mem_unevictable_bytes", b"mem_unevictable_bytes", "net_rx_bytes", b"net_rx_bytes", "net_rx_dropped", b"net_rx_dropped", "net_rx_errors", b"net_rx_errors", "net_rx_packets", b"net_rx_packets", "net_snmp_statistics", b"net_snmp_statistics", "net_tcp_active_connections", b"net_tcp_active_connections", "net_tcp_rtt_microsecs_p50", b"net_tcp_rtt_microsecs_p50", "net_tcp_rtt_microsecs_p90", b"net_tcp_rtt_microsecs_p90", "net_tcp_rtt_microsecs_p95", b"net_tcp_rtt_microsecs_p95", "net_tcp_rtt_microsecs_p99", b"net_tcp_rtt_microsecs_p99", "net_tcp_time_wait_connections", b"net_tcp_time_wait_connections", "net_traffic_control_statistics", b"net_traffic_control_statistics", "net_tx_bytes", b"net_tx_bytes", "net_tx_dropped", b"net_tx_dropped", "net_tx_errors", b"net_tx_errors", "net_tx_packets", b"net_tx_packets", "perf", b"perf", "processes", b"processes", "threads", b"threads", "timestamp", b"timestamp"]) -> None: ...
 
 global___ResourceStatistics = ResourceStatistics
+
+@typing.final
+class GpuStatistics(google.protobuf.message.Message):
+    """Of TFMesos: what a GPU, or an instance of one in MIG mode, does."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    UUID_FIELD_NUMBER: builtins.int
+    MINOR_FIELD_NUMBER: builtins.int
+    MEMORY_TOTAL_BYTES_FIELD_NUMBER: builtins.int
+    MEMORY_USED_BYTES_FIELD_NUMBER: builtins.int
+    UTILIZATION_FIELD_NUMBER: builtins.int
+    uuid: builtins.str
+    minor: builtins.int
+    memory_total_bytes: builtins.int
+    memory_used_bytes: builtins.int
+    utilization: builtins.float
+    """the part of the last moments in which it computed, from 0 to 1"""
+    def __init__(
+        self,
+        *,
+        uuid: builtins.str | None = ...,
+        minor: builtins.int | None = ...,
+        memory_total_bytes: builtins.int | None = ...,
+        memory_used_bytes: builtins.int | None = ...,
+        utilization: builtins.float | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["memory_total_bytes", b"memory_total_bytes", "memory_used_bytes", b"memory_used_bytes", "minor", b"minor", "utilization", b"utilization", "uuid", b"uuid"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["memory_total_bytes", b"memory_total_bytes", "memory_used_bytes", b"memory_used_bytes", "minor", b"minor", "utilization", b"utilization", "uuid", b"uuid"]) -> None: ...
+
+global___GpuStatistics = GpuStatistics
 
 @typing.final
 class ResourceUsage(google.protobuf.message.Message):
@@ -4651,6 +4688,7 @@ class ContainerStatus(google.protobuf.message.Message):
     NETWORK_INFOS_FIELD_NUMBER: builtins.int
     CGROUP_INFO_FIELD_NUMBER: builtins.int
     EXECUTOR_PID_FIELD_NUMBER: builtins.int
+    GPUS_FIELD_NUMBER: builtins.int
     executor_pid: builtins.int
     @property
     def container_id(self) -> global___ContainerID: ...
@@ -4658,6 +4696,10 @@ class ContainerStatus(google.protobuf.message.Message):
     def network_infos(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___NetworkInfo]: ...
     @property
     def cgroup_info(self) -> global___CgroupInfo: ...
+    @property
+    def gpus(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___GpuInfo]:
+        """Of TFMesos, with a number that Apache Mesos will not take; others pass it on unread."""
+
     def __init__(
         self,
         *,
@@ -4665,11 +4707,40 @@ class ContainerStatus(google.protobuf.message.Message):
         network_infos: collections.abc.Iterable[global___NetworkInfo] | None = ...,
         cgroup_info: global___CgroupInfo | None = ...,
         executor_pid: builtins.int | None = ...,
+        gpus: collections.abc.Iterable[global___GpuInfo] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["cgroup_info", b"cgroup_info", "container_id", b"container_id", "executor_pid", b"executor_pid"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["cgroup_info", b"cgroup_info", "container_id", b"container_id", "executor_pid", b"executor_pid", "network_infos", b"network_infos"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["cgroup_info", b"cgroup_info", "container_id", b"container_id", "executor_pid", b"executor_pid", "gpus", b"gpus", "network_infos", b"network_infos"]) -> None: ...
 
 global___ContainerStatus = ContainerStatus
+
+@typing.final
+class GpuInfo(google.protobuf.message.Message):
+    """Of TFMesos: a GPU, or an instance of one in MIG mode, that a container may use."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    UUID_FIELD_NUMBER: builtins.int
+    MINOR_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    MEMORY_MB_FIELD_NUMBER: builtins.int
+    uuid: builtins.str
+    minor: builtins.int
+    """of /dev/nvidia<minor>"""
+    name: builtins.str
+    memory_mb: builtins.int
+    def __init__(
+        self,
+        *,
+        uuid: builtins.str | None = ...,
+        minor: builtins.int | None = ...,
+        name: builtins.str | None = ...,
+        memory_mb: builtins.int | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["memory_mb", b"memory_mb", "minor", b"minor", "name", b"name", "uuid", b"uuid"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["memory_mb", b"memory_mb", "minor", b"minor", "name", b"name", "uuid", b"uuid"]) -> None: ...
+
+global___GpuInfo = GpuInfo
 
 @typing.final
 class CgroupInfo(google.protobuf.message.Message):

@@ -1,0 +1,217 @@
+"""gpu/nvidia and posix/gpus: gives containers their GPUs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from pathlib import Path
+
+from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
+from tfmesos.agent.containerizer.identifiers import ContainerId
+from tfmesos.agent.errors import BadAgentFlags
+from tfmesos.agent.gpu.allocator import Allocator
+from tfmesos.agent.gpu.book import Book
+from tfmesos.agent.gpu.cards import Unit
+from tfmesos.agent.gpu.discovery import GpuSupply
+from tfmesos.agent.gpu.errors import GpuError, NotAvailable, StillClaimed, TooFewGpus
+from tfmesos.agent.gpu.nodes import control_devices
+from tfmesos.agent.gpu.record import read_record, write_record
+from tfmesos.agent.gpu.sampler import Sampler
+from tfmesos.agent.isolators import IsolationFailed, IsolatorNames, LaunchEdits, QuietIsolator, Shares
+from tfmesos.agent.isolators.table import GPU_NVIDIA, GPU_POSIX
+from tfmesos.cgroups import Device, DeviceRule
+from tfmesos.wire import mesos_pb2
+
+_THOUSANDTHS = 1000
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # as nvidia-smi and NVML count, not the fastest first
+_log = logging.getLogger(__name__)
+
+
+class GpuIsolator(QuietIsolator):
+    """Each container has its own GPUs, named in CUDA_VISIBLE_DEVICES; gpu/nvidia lets it open no others.
+
+    A container's GPUs are those of its executor and of its tasks. What a nested container asks for is out of those of
+    the container around it, apart from those of its siblings. A GPU that is taken from a container is free when the
+    container cannot open it any more and does not hold it open; the others of an ended container, when nothing of it is
+    left.
+    """
+
+    def __init__(
+        self,
+        supply: GpuSupply,
+        directory_of: Callable[[ContainerId], Path],
+        control: Collection[Device] | None,
+    ) -> None:
+        """`directory_of`: where what is kept of a container is. `control`: None of one that does not enforce."""
+        self.name = GPU_POSIX if control is None else GPU_NVIDIA
+        self.allocator = Allocator(supply.units)
+        self._book = Book(self.allocator)
+        self.sampler = Sampler(supply.units, supply.nvml, supply.thread)
+        self._directory_of = directory_of
+        self._control = control
+        self._dismissed = asyncio.Event()
+
+    async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
+        """What containers hold, orphans, too, is theirs until their cleanup."""
+        units = {unit.uuid: unit for unit in self.allocator.total}
+        for container_id in sorted([*known, *orphans], key=_depth):
+            holding = read_record(self._directory_of(container_id), units)
+            if holding is None:
+                if container_id.parent is None:
+                    self._book.admit(container_id, {})
+                continue
+            try:
+                self._book.restore(container_id, holding)
+            except NotAvailable as error:
+                _log.error("container %s is to hold GPUs that another one holds: %s", container_id, error)
+                self._book.admit(container_id, {})
+
+    async def prepare(self, config: ContainerConfig, shares: Shares) -> LaunchEdits:
+        """Allocate, or claim, the GPUs of a container. Raises IsolationFailed."""
+        if config.id in self._book:
+            raise IsolationFailed("Container has already been prepared")
+        try:
+            self._book.admit(config.id, _wants(shares))
+            self._keep(config.id)
+        except (TooFewGpus, OSError) as error:
+            self._book.dismiss(config.id)
+            raise IsolationFailed(_text(error)) from error
+        return LaunchEdits(environment=self._environment(config), devices=self._rules(config.id))
+
+    async def update(self, container_id: ContainerId, shares: Shares) -> LaunchEdits:
+        """Allocate what is more, and withdraw what is less: GPUs of the tasks that have ended. Raises IsolationFailed.
+
+        While a nested container has what is to go, this waits until that is gone.
+        """
+        if container_id.parent is not None:
+            raise IsolationFailed("Not supported for nested containers")
+        if container_id not in self._book:
+            raise IsolationFailed("Unknown container")
+        await self._resize(container_id, _wants(shares))
+        holding = self._book.holding(container_id)
+        withdrawn = _devices(holding.leaving) - _devices(holding.units)
+        return LaunchEdits(devices=self._rules(container_id), withdrawn=_rules_of(withdrawn))
+
+    async def settle(self, container_id: ContainerId) -> None:
+        """What was withdrawn is free."""
+        if container_id in self._book and self._book.holding(container_id).leaving:
+            self._book.settle(container_id)
+            self._keep(container_id)
+
+    def environment_of(self, container_id: ContainerId) -> Mapping[str, str]:
+        """What a program in a container is told, also in one that shares all with the container around it."""
+        return _named(self._book.units_for(container_id))
+
+    def fill_status(self, container_id: ContainerId, status: mesos_pb2.ContainerStatus) -> None:
+        """The GPUs in reach of the container."""
+        for unit in sorted(self._book.units_for(container_id)):
+            status.gpus.add(uuid=unit.uuid, minor=unit.minor, name=unit.name, memory_mb=unit.memory_mb)
+
+    def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
+        """What the GPUs in reach of the container do, as last sampled."""
+        for unit in sorted(self._book.units_for(container_id)):
+            told = usage.gpus.add(uuid=unit.uuid, minor=unit.minor)
+            sample = self.sampler.last(unit)
+            if sample is not None:
+                told.memory_total_bytes = sample.memory_total_bytes
+                told.memory_used_bytes = sample.memory_used_bytes
+                if sample.utilization is not None:
+                    told.utilization = sample.utilization
+
+    async def cleanup(self, container_id: ContainerId) -> None:
+        """What the container held is free."""
+        if container_id not in self._book:
+            return
+        self._book.dismiss(container_id)
+        try:
+            self._keep(container_id)
+        except OSError as error:  # the directory goes, too
+            _log.warning("container %s: its record of GPUs cannot be removed: %s", container_id, error.strerror)
+        self._dismissed.set()
+        self._dismissed = asyncio.Event()
+
+    async def _resize(self, container_id: ContainerId, wants: Mapping[str, int]) -> None:
+        while True:
+            dismissed, before = self._dismissed, self._book.holding(container_id)
+            try:
+                self._book.resize(container_id, wants)
+                if self._book.holding(container_id) != before:
+                    self._keep(container_id)
+                return
+            except StillClaimed as error:
+                _log.info("container %s: waiting for the end of nested containers: %s", container_id, error)
+                await dismissed.wait()
+            except TooFewGpus as error:
+                raise IsolationFailed(str(error)) from error
+            except OSError as error:
+                self._book.revert(container_id, before)
+                raise IsolationFailed(_text(error)) from error
+
+    def _keep(self, container_id: ContainerId) -> None:
+        """Write down what it holds, and what is claimed of the one around it. Raises OSError."""
+        write_record(self._directory_of(container_id), self._book.holding(container_id))
+        outer = self._book.outer(container_id)
+        if outer is not None and self._book.holding(container_id).units:
+            write_record(self._directory_of(outer), self._book.holding(outer))
+
+    def _environment(self, config: ContainerConfig) -> Mapping[str, str]:
+        """An enforced executor is told nothing: it sees what it may open, and that may grow, which no variable does."""
+        units = self._book.units_for(config.id)
+        if config.kind is ContainerKind.EXECUTOR and self._control is not None:
+            return _ORDER
+        if not units and self._control is None and config.kind is not ContainerKind.EXECUTOR:
+            return {_VISIBLE: ""}  # nothing else keeps it from what is not its own
+        return _named(units)
+
+    def _rules(self, container_id: ContainerId) -> tuple[DeviceRule, ...]:
+        if self._control is None:
+            return ()
+        return _rules_of([*self._control, *_devices(self._book.holding(container_id).units)])
+
+
+async def gpu_isolators(
+    names: IsolatorNames, supply: GpuSupply, directory_of: Callable[[ContainerId], Path], root: Path = Path("/")
+) -> list[GpuIsolator]:
+    """The isolators of GPUs among these names, one or none. Raises BadAgentFlags: the text names what is missing."""
+    name = next((name for name in (GPU_NVIDIA, GPU_POSIX) if name in names), None)
+    if name is None:
+        return []
+    try:
+        if supply.nvml is None:
+            raise GpuError("Cannot create the Nvidia GPU isolator: NVML is not available: install NVIDIA's driver")
+        control = await control_devices(root) if name == GPU_NVIDIA else None
+    except GpuError as error:
+        raise BadAgentFlags(f"Failed to create isolator '{name}': {error}") from error
+    return [GpuIsolator(supply, directory_of, control)]
+
+
+def _wants(shares: Shares) -> dict[str, int]:
+    """How many GPUs each share has. Raises IsolationFailed for parts of GPUs."""
+    amounts = {name: resources.scalar("gpus") for name, resources in shares.items()}
+    if any(amount % _THOUSANDTHS for amount in amounts.values()):
+        raise IsolationFailed("The 'gpus' resource must be an unsigned integer")
+    return {name: amount // _THOUSANDTHS for name, amount in amounts.items()}
+
+
+def _named(units: Iterable[Unit]) -> Mapping[str, str]:
+    """UUIDs mean the same in a container that sees all nodes and in one that sees only its own."""
+    named = ",".join(unit.uuid for unit in sorted(units))
+    return {_VISIBLE: named, **_ORDER} if named else {}
+
+
+def _devices(units: Iterable[Unit]) -> set[Device]:
+    return {device for unit in units for device in unit.devices}
+
+
+def _rules_of(devices: Iterable[Device]) -> tuple[DeviceRule, ...]:
+    return tuple(DeviceRule(device) for device in sorted(dict.fromkeys(devices), key=str))
+
+
+def _depth(container_id: ContainerId) -> int:
+    return sum(1 for _ in container_id.lineage())
+
+
+def _text(error: Exception) -> str:
+    return f"its GPUs cannot be recorded: {error.strerror}" if isinstance(error, OSError) else str(error)
