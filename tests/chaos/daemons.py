@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -16,10 +17,13 @@ from tests.chaos.traces import processes_with
 
 
 class Daemon:
-    """A program of ours that is started again and again."""
+    """A program of ours that is started again and again. `through`: the command that runs one somewhere else."""
 
-    def __init__(self, module: str, arguments: list[str], log: Path, mark: str) -> None:
-        self._argv = [sys.executable, "-m", f"tfmesos.cli.{module}", *arguments]
+    def __init__(
+        self, module: str, arguments: list[str], log: Path, mark: str, through: Callable[..., list[str]] | None = None
+    ) -> None:
+        argv = [sys.executable, "-m", f"tfmesos.cli.{module}", *arguments]
+        self._argv = through(*argv) if through else argv
         self._log = log
         self._mark = mark
         self._read_from = 0

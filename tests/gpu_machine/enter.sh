@@ -38,7 +38,6 @@ if [ -e "$folder/ld.so.cache" ]; then mount --bind "$folder/ld.so.cache" /etc/ld
 mkdir -p "$folder/var-lib"
 mount --bind "$folder/var-lib" /var/lib
 mount -t tmpfs -o mode=755,size=16m fake-run /run
-if [ -e /sys/class/net/lo ]; then ip link set lo up; fi
 
 echo ready
 read -r _ || true

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -24,6 +25,12 @@ _BASE_NODES = (
     "null 1 3", "zero 1 5", "full 1 7", "random 1 8", "urandom 1 9", "kmsg 1 11", "tty 5 0", "console 5 1", "ptmx 5 2",
     "tty0 4 0", "tty1 4 1", "net/tun 10 200",
 )  # fmt: skip
+_LOOPBACK_UP = """
+import fcntl, socket, struct
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+    fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
+"""
 _ENTER = Path(__file__).parent / "enter.sh"
 
 
@@ -31,7 +38,7 @@ def missing_for_gpu_machine(view: View = "v1") -> str | None:
     """Why there can be no fake GPU machine here."""
     if os.geteuid() != 0:
         return "a fake GPU machine needs root"
-    for program in ("gcc", "unshare", "nsenter", "ip"):
+    for program in ("gcc", "unshare", "nsenter", "mount"):
         if shutil.which(program) is None:
             return f"a fake GPU machine needs {program}"
     if CARD_MAJOR in _driven_majors().values():
@@ -71,6 +78,8 @@ class GpuMachine:
         self._write_files()
         self._hugetlb_before = "hugetlb" in _subtree_control()
         self._keeper = self._enter()
+        if not has_network:
+            self.run(sys.executable, "-I", "-S", "-c", _LOOPBACK_UP)
 
     @property
     def cards(self) -> tuple[FakeCard, ...]:
