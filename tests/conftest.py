@@ -34,6 +34,16 @@ if os.environ.get("CI"):
     hypothesis.settings.load_profile("repeatable")
 
 
+def _hand_down_no_ignored_signal() -> None:
+    """A shell's `&` and nohup have signals ignored, and programs of ours that inherit this leave them ignored."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)  # ignored here as before; what is executed gets the default
+
+
+_hand_down_no_ignored_signal()
+
+
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
     if SKIPS_ARE_ERRORS and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
