@@ -36,7 +36,7 @@ def _docker(task: mesos_pb2.TaskInfo) -> None:
 
 
 def _gpus(task: mesos_pb2.TaskInfo) -> None:
-    task.resources.add(name="gpus", type=mesos_pb2.Value.SCALAR).scalar.value = 1
+    task.resources.add(name="gpus", type=mesos_pb2.Value.SCALAR).scalar.value = 0.5
 
 
 def _secret(task: mesos_pb2.TaskInfo) -> None:
@@ -77,7 +77,7 @@ RW, RO = mesos_pb2.Volume.RW, mesos_pb2.Volume.RO
     [
         (_image, "container images are not supported by this agent yet"),
         (_docker, "Docker containers are not supported by this agent yet"),
-        (_gpus, "GPUs are not supported by this agent yet"),
+        (_gpus, "The 'gpus' resource must be an unsigned integer"),
         (_secret, "secrets are not supported by this agent yet: environment variable PASSWORD"),
         (_health_check, "health_check must have one of command, http, tcp"),
         (_limits, "resource limits are not supported by this agent yet"),
@@ -116,7 +116,7 @@ async def test_a_refused_task_fails_with_the_text_and_mesos_reason(agent: Agent,
     assert status.state == mesos_pb2.TASK_FAILED
     assert status.source == mesos_pb2.TaskStatus.SOURCE_AGENT
     assert status.reason == mesos_pb2.TaskStatus.REASON_CONTAINER_LAUNCH_FAILED
-    assert status.message == "Failed to launch container: GPUs are not supported by this agent yet"
+    assert status.message == "Failed to launch container: The 'gpus' resource must be an unsigned integer"
 
 
 def test_a_user_whose_name_nobody_can_have_is_refused() -> None:

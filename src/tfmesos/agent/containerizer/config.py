@@ -10,6 +10,8 @@ from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 
+_GPUS = "gpus"
+
 
 class ContainerKind(Enum):
     """What a container is for."""
@@ -48,3 +50,9 @@ class ContainerConfig:
     is_debug: bool = False
     """It shares the view and the environment of the container it is nested in, and has a console."""
     checkpoint: bool = False
+
+    @property
+    def names_gpus(self) -> bool:
+        """Whether it is launched with GPUs."""
+        own = any(resource.name == _GPUS and resource.scalar.value > 0 for resource in self.resources)
+        return own or any(share.scalar(_GPUS) for share in self.shares.values())

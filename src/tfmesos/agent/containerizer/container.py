@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from tfmesos.agent.containerizer.config import ContainerConfig
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.containerizer.specification import console
+from tfmesos.agent.isolators import Isolation, Limitation
 from tfmesos.supervision import ConsoleStream, LetGo, Supervised, SupervisionError, Termination
 from tfmesos.wire import mesos_pb2
 
@@ -21,11 +22,19 @@ class Container:
     """A supervised program in its sandbox. Made by `Containerizer.launch` and `Containerizer.recover` only."""
 
     def __init__(
-        self, config: ContainerConfig, process: Supervised | Termination, *, end_children: EndChildren
+        self,
+        config: ContainerConfig,
+        process: Supervised | Termination,
+        *,
+        isolation: Isolation,
+        end_children: EndChildren,
     ) -> None:
         """A process that is a Termination is one that ended while no agent ran."""
         self.config = config
+        self.limitation: Limitation | None = None
+        """The limit that it has passed and was killed for; complete when `wait` returns."""
         self._process = process if isinstance(process, Supervised) else None
+        self._isolation = isolation
         self._end_children = end_children
         self._killing: asyncio.Task[None] | None = None
         self._grace_until = float("inf")
@@ -89,6 +98,11 @@ class Container:
         elif self._killing.done():
             self._process.kill(grace_s)
 
+    def exceed(self, limitation: Limitation) -> None:
+        """It has passed a limit: kill it at once."""
+        self.limitation = self.limitation or limitation
+        self.kill(0.0)
+
     def signal(self, number: int) -> None:
         """Send a signal to the program alone. Raises ProcessLookupError if it does not run (any more, or yet)."""
         if self._process is None or self._process.termination is not None or self._process.task_pid is None:
@@ -102,7 +116,10 @@ class Container:
         return await self._process.console(output=output, input=input)
 
     async def wait(self) -> Termination:
-        """How it ended; when this returns nothing of the container is left, nor of those nested in it."""
+        """How it ended; when this returns nothing of the container is left, nor of those nested in it.
+
+        What it held, cgroups and GPUs, is free by then.
+        """
         return await asyncio.shield(self._watching)
 
     def when_ended(self, callback: Callable[[], None]) -> None:
@@ -115,6 +132,7 @@ class Container:
         status.container_id.CopyFrom(self.config.id.to_proto())
         if self.termination is None:
             status.executor_pid = self.pid
+            self._isolation.fill_status(self.id, status)
         return status
 
     def statistics(self) -> mesos_pb2.ResourceStatistics:
@@ -130,6 +148,7 @@ class Container:
             found.processes, found.threads = used.processes, used.threads
             found.cpus_user_time_secs, found.cpus_system_time_secs = used.user_s, used.system_s
             found.mem_rss_bytes = used.rss_bytes
+            self._isolation.fill_usage(self.id, found)
         return found
 
     async def _kill(self) -> None:
@@ -143,6 +162,9 @@ class Container:
         except LetGo:  # it goes on without this agent
             raise asyncio.CancelledError from None
         await self._without_children()
+        if self._isolation.is_active:
+            passed = await self._isolation.cleanup(self.id)
+            self.limitation = self.limitation or passed
         return termination
 
     async def _without_children(self) -> None:

@@ -1,4 +1,4 @@
-"""Makes containers: sandboxes with supervised programs in them, and nothing that isolates."""
+"""All containers of an agent: launched, found again, ended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +16,13 @@ from tfmesos.agent.containerizer.errors import LaunchFailed
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.containerizer.refusals import config_fault
 from tfmesos.agent.containerizer.runtime_dir import RuntimeDir
-from tfmesos.agent.containerizer.specification import console, container_environment, process_spec
+from tfmesos.agent.containerizer.spawner import Spawner, Surroundings
+from tfmesos.agent.containerizer.specification import container_environment
 from tfmesos.agent.containerizer.tree import ContainerTree
 from tfmesos.agent.errors import BadUser
-from tfmesos.agent.fetcher import Fetcher, FetchFailed, FetchOrder
+from tfmesos.agent.fetcher import Fetcher
 from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.isolators import Isolation, Limitation, Shares
 from tfmesos.agent.sandboxes.gc import Collector, Schedule
 from tfmesos.agent.sandboxes.trees import remove_tree
 from tfmesos.agent.sandboxes.work_dir import Owner, make_nested_sandbox, make_sandbox, old_runs, remove_nested_sandbox
@@ -35,7 +37,8 @@ _log = logging.getLogger(__name__)
 class Containerizer:
     """All containers of an agent. `start` comes first, `close` last; between them any number of launches at once."""
 
-    def __init__(self, flags: AgentFlags, supervisors: Supervisors) -> None:
+    def __init__(self, flags: AgentFlags, supervisors: Supervisors, isolation: Isolation | None = None) -> None:
+        """Without an isolation nothing keeps containers apart; with one, `close` closes it."""
         self._flags = flags
         self._supervisors = supervisors
         self._tree = ContainerTree()
@@ -44,6 +47,9 @@ class Containerizer:
         self.runtime_dir = Path(flags.runtime_dir or f"{flags.work_dir}/run").absolute()
         """Where what is kept of them is."""
         self._runtime_dir = RuntimeDir(self.runtime_dir)
+        self._isolation = isolation or Isolation()
+        self._isolation.listen(self._on_limitation)
+        self._spawner = Spawner(flags, supervisors, self._runtime_dir, self._isolation, self.fetcher)
         self._orphans: set[asyncio.Task[None]] = set()
         self._remembered: deque[ContainerId] = deque()
         self._work_dir = os.path.realpath(flags.work_dir)
@@ -63,26 +69,21 @@ class Containerizer:
         To be called before the first launch. A known one that is missing was never started, or the machine was started
         again since. Standalone ones are found, too; all others are ended in the background.
         """
-        wanted = set(known)
         configs = dict(self._runtime_dir.load())
-        processes = await asyncio.gather(*map(self._adopt, configs))
-        for config, process in zip(configs.values(), processes, strict=True):
-            if config.id.parent is not None and isinstance(process, Termination) and not process.has_run:
-                self._runtime_dir.remove(config.id)  # whoever asked for it was never answered, and will ask again
-            else:
-                self._add(config, process)
+        processes = dict(zip(configs, await asyncio.gather(*map(self._adopt, configs)), strict=True))
+        never = {found for found in configs if found.parent is not None and _was_never_run(processes[found])}
+        staying = _staying(configs, set(known), never)
+        await self._isolation.recover(staying, configs.keys() - staying.keys())
+        for container_id in never:  # whoever asked for it was never answered, and will ask again
+            await self._isolation.cleanup(container_id)
+            self._runtime_dir.remove(container_id)
         await self._runtime_dir.wait_removed()
-        kept: dict[ContainerId, Container] = {}
-        for container in self._tree:
-            root = configs[container.id.root]
-            if root.id in wanted or (root.kind is ContainerKind.STANDALONE and root.checkpoint):
-                kept[container.id] = container
-            elif container.id == root.id:
-                self._end_orphan(container)
-        used = {container.directory for container in self._tree}
-        old = await asyncio.to_thread(old_runs, Path(self._work_dir))
-        self.collector.add_old({directory: changed_s for directory, changed_s in old.items() if directory not in used})
-        return kept
+        for container_id, config in configs.items():
+            if container_id not in never:
+                self._add(config, processes[container_id])
+        await self._end_orphans(staying.keys())
+        await self._collect_old()
+        return {container.id: container for container in self._tree if container.id in staying}
 
     async def launch(self, config: ContainerConfig) -> Container:
         """Make the sandbox, fetch, and fork the container's first process, which waits at a gate.
@@ -130,6 +131,15 @@ class Containerizer:
         """End a launch that is under way (it may fetch for long): `launch` raises. False if there is none."""
         return self._tree.abort(container_id)
 
+    async def update(self, container_id: ContainerId, shares: Shares) -> None:
+        """A container's shares are these from now on (`ContainerConfig.shares`, and its own).
+
+        As `Isolation.update`; raises IsolationFailed. Nothing to do for one that has ended or is not known.
+        """
+        container = self._tree.find(container_id)
+        if container is not None and container.termination is None:
+            await self._isolation.update(container_id, shares)
+
     def forget(self, container_id: ContainerId) -> None:
         """How a container ended needs to be known no longer, not even after a restart. Idempotent."""
         for container in self._tree.remove(container_id):
@@ -162,6 +172,8 @@ class Containerizer:
         await self.collector.close()
         await self.fetcher.close()
         await self._supervisors.close(end_detached=end_detached)
+        await asyncio.gather(*(container.wait() for container in self._tree), *self._orphans, return_exceptions=True)
+        await self._isolation.close()
         for container in self._tree if end_detached else ():
             self._runtime_dir.remove(container.id.root)
         await self._runtime_dir.wait_removed()
@@ -175,57 +187,19 @@ class Containerizer:
         if fault:
             raise LaunchFailed(fault)
         identity = self._identity(config.user)
+        looks_into = parent if config.is_debug else None
+        around = Surroundings(
+            identity=identity,
+            directory=looks_into.directory if looks_into else config.directory,
+            environment=self._environment(looks_into.config) if looks_into else None,
+        )
         _make_sandbox(config, parent, identity)
         try:
-            if config.command.uris:
-                await self._fetch(config, identity)
-            return await self._fork(config, identity)
+            return self._add(*await self._spawner.spawn(config, around))
         except BaseException:
             if config.kind in _OF_FRAMEWORKS:
                 self.collector.add(config.directory)
             raise
-
-    async def _fetch(self, config: ContainerConfig, identity: Identity | None) -> None:
-        order = FetchOrder(
-            container_id=str(config.id),
-            uris=config.command.uris,
-            sandbox=config.directory,
-            user=config.user,
-            identity=identity,
-        )
-        try:
-            await self.fetcher.fetch(order)
-        except FetchFailed as error:
-            raise LaunchFailed(str(error)) from error
-
-    async def _fork(self, config: ContainerConfig, identity: Identity | None) -> Container:
-        if not config.checkpoint and console(config) is None:
-            return await self._supervise(config, identity, None)
-        try:
-            return await self._supervise(config, identity, await self._runtime_dir.add(config))
-        except OSError as error:
-            self._runtime_dir.remove(config.id)
-            path = self._runtime_dir.path_of(config.id)
-            raise LaunchFailed(f"cannot keep a record of it in {path}: {error.strerror}") from error
-        except BaseException:
-            self._runtime_dir.remove(config.id)
-            raise
-
-    async def _supervise(self, config: ContainerConfig, identity: Identity | None, record_dir: str | None) -> Container:
-        parent = self._parent_of(config)
-        spec = process_spec(
-            config,
-            self._flags,
-            identity,
-            environment=self._environment(config),
-            directory=parent.directory if config.is_debug and parent is not None else config.directory,
-            record_dir=record_dir,
-        )
-        try:
-            process = await self._supervisors.launch(spec)
-        except (SupervisionError, UnicodeError) as error:
-            raise LaunchFailed(str(error)) from error
-        return self._add(config, process)
 
     def _parent_of(self, config: ContainerConfig) -> Container | None:
         if config.id.parent is None:
@@ -252,7 +226,7 @@ class Containerizer:
         return container_environment(config, None if parent is None else self._environment(parent.config))
 
     def _add(self, config: ContainerConfig, process: Supervised | Termination) -> Container:
-        container = Container(config, process, end_children=self._tree.end_children)
+        container = Container(config, process, isolation=self._isolation, end_children=self._tree.end_children)
         self._tree.add(container)
         if config.kind not in _OF_FRAMEWORKS:
             container.when_ended(lambda: self._remember(config))
@@ -275,6 +249,11 @@ class Containerizer:
         elif config.directory:
             self.collector.add(config.directory)
 
+    def _on_limitation(self, container_id: ContainerId, limitation: Limitation) -> None:
+        container = self._tree.find(container_id)
+        if container is not None:
+            container.exceed(limitation)
+
     async def _adopt(self, container_id: ContainerId) -> Supervised | Termination:
         try:
             return await self._supervisors.adopt(str(self._runtime_dir.path_of(container_id)))
@@ -282,16 +261,40 @@ class Containerizer:
             _log.warning("container %s cannot be recovered: %s", container_id, error)
             return Termination(wait_status=None, killed=False, message=str(error))
 
-    def _end_orphan(self, container: Container) -> None:
-        async def end() -> None:
-            container.kill(0.0)
-            await container.wait()
-            self.forget(container.id)
+    async def _end_orphans(self, staying: Collection[ContainerId]) -> None:
+        """In the background, unless they hold something: that would be offered before it is free."""
+        for container in self._tree:
+            if container.id not in staying and container.id == container.id.root:
+                _log.info("container %s belongs to nothing that this agent knows: it is ended", container.id)
+                self._orphans.add(asyncio.create_task(self._end_orphan(container), name=f"orphan {container.id}"))
+        for ending in self._orphans:
+            ending.add_done_callback(self._orphans.discard)
+        if self._isolation.is_active:
+            await asyncio.gather(*self._orphans)
 
-        _log.info("container %s belongs to nothing that this agent knows: it is ended", container.id)
-        ending = asyncio.get_running_loop().create_task(end(), name=f"end of orphan {container.id}")
-        self._orphans.add(ending)
-        ending.add_done_callback(self._orphans.discard)
+    async def _end_orphan(self, container: Container) -> None:
+        container.kill(0.0)
+        await container.wait()
+        self.forget(container.id)
+
+    async def _collect_old(self) -> None:
+        """What is in no use any more is to be removed in time."""
+        used = {container.directory for container in self._tree}
+        old = await asyncio.to_thread(old_runs, Path(self._work_dir))
+        self.collector.add_old({directory: changed_s for directory, changed_s in old.items() if directory not in used})
+
+
+def _was_never_run(process: Supervised | Termination) -> bool:
+    return isinstance(process, Termination) and not process.has_run
+
+
+def _staying(
+    configs: Mapping[ContainerId, ContainerConfig], wanted: Collection[ContainerId], never: Collection[ContainerId]
+) -> Mapping[ContainerId, ContainerConfig]:
+    """What goes on under this agent: what is wanted and what outlives every agent, with all that is nested there."""
+    standalone = {one for one, found in configs.items() if found.kind is ContainerKind.STANDALONE and found.checkpoint}
+    roots = standalone.union(wanted)
+    return {found: config for found, config in configs.items() if found.root in roots and found not in never}
 
 
 def _inherited(config: ContainerConfig, parent: ContainerConfig) -> ContainerConfig:

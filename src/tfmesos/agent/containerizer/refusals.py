@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from tfmesos.agent.containerizer.config import ContainerConfig
+from tfmesos.resources import validate_gpus
 from tfmesos.wire import mesos_pb2
 
 _Container = mesos_pb2.ContainerInfo
@@ -32,13 +33,10 @@ def _command_fault(command: mesos_pb2.CommandInfo) -> str | None:
     return None
 
 
-def _resource_fault(resources: Iterable[mesos_pb2.Resource]) -> str | None:
-    for resource in resources:
-        if resource.name == "gpus" and resource.scalar.value > 0:
-            return "GPUs are not supported by this agent yet"
-        if resource.HasField("disk"):
-            return "persistent volumes and disks are not supported by this agent yet"
-    return None
+def _resource_fault(resources: Sequence[mesos_pb2.Resource]) -> str | None:
+    if any(resource.HasField("disk") for resource in resources):
+        return "persistent volumes and disks are not supported by this agent yet"
+    return validate_gpus(resources)
 
 
 def _container_fault(container: mesos_pb2.ContainerInfo) -> str | None:

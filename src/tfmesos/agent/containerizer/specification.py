@@ -20,8 +20,9 @@ def process_spec(
     environment: Mapping[str, str],
     directory: str,
     record_dir: str | None,
+    cgroups: tuple[str, ...],
 ) -> ProcessSpec:
-    """The program of a container, which starts in `directory`."""
+    """The program of a container, which starts in `directory` and `cgroups` (ProcessSpec's)."""
     command = config.command
     executable, argv = ("sh", ("sh", "-c", command.value)) if command.shell else (command.value, command.arguments)
     return ProcessSpec(
@@ -35,6 +36,7 @@ def process_spec(
         uid=identity.uid if identity else None,
         gid=identity.gid if identity else None,
         groups=identity.groups if identity else (),
+        cgroups=cgroups,
         record_dir=record_dir,
         detached=config.checkpoint,
         mark="MESOS_SANDBOX" if environment.get("MESOS_SANDBOX") == config.directory else None,
