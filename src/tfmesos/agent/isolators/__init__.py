@@ -3,11 +3,16 @@
 isolator.py         what an isolator is
 table.py            the isolators that there are, their order, and --isolation (pure)
 allowed_devices.py  devices that all may use, and --allowed_devices
+cpu.py mem.py devices.py  cgroups/cpu, cgroups/mem, cgroups/devices
+container_cgroups.py  which cgroup a container is in
+withdrawal.py       waits until a container lets go of devices
 isolation.py        all isolators as one, for the containerizer
+build.py            from flags to that
 errors.py           what goes wrong
 """
 
 from tfmesos.agent.isolators.allowed_devices import parse_allowed_devices
+from tfmesos.agent.isolators.build import build_isolation, wanted_isolators
 from tfmesos.agent.isolators.errors import IsolationFailed
 from tfmesos.agent.isolators.isolation import Isolation, Prepared
 from tfmesos.agent.isolators.isolator import OWN, Isolator, LaunchEdits, Limitation, QuietIsolator, Shares
@@ -24,6 +29,8 @@ __all__ = [
     "Prepared",
     "QuietIsolator",
     "Shares",
+    "build_isolation",
     "parse_allowed_devices",
     "parse_isolation",
+    "wanted_isolators",
 ]

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tfmesos.agent.isolators.isolator import OWN, Isolator, Limitation, Shares
+from tfmesos.agent.isolators.container_cgroups import ContainerCgroups, Own, own_of
+from tfmesos.agent.isolators.errors import IsolationFailed
+from tfmesos.agent.isolators.isolator import OWN, Isolator, LaunchEdits, Limitation, Shares
+from tfmesos.agent.isolators.withdrawal import wait_withdrawn
+from tfmesos.cgroups import CgroupError
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 
 if TYPE_CHECKING:  # the containerizer brings isolators in
     from tfmesos.agent.containerizer.config import ContainerConfig
     from tfmesos.agent.containerizer.identifiers import ContainerId
-    from tfmesos.agent.flags import AgentFlags
+
+_log = logging.getLogger(__name__)
+OnLimitation = Callable[["ContainerId", Limitation], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,65 +38,192 @@ class Prepared:
 
 
 class Isolation:
-    """Keeps containers apart as --isolation and --launcher say. `create` makes it, `recover` comes before all else."""
+    """Keeps containers apart as --isolation and --launcher say; `build_isolation` makes it. `recover` comes first."""
 
-    def __init__(self, isolators: Iterable[Isolator] = ()) -> None:
+    def __init__(
+        self,
+        isolators: Iterable[Isolator] = (),
+        cgroups: ContainerCgroups | None = None,
+        *,
+        destroy_timeout_s: float = 60.0,
+    ) -> None:
+        """`isolators` in the table's order. `cgroups`: each container has one."""
         self._isolators = tuple(isolators)
-
-    @classmethod
-    async def create(cls, flags: AgentFlags, others: Iterable[Isolator] = ()) -> Isolation:
-        """What the flags ask for; `others` are isolators that are made elsewhere (of GPUs), by name in --isolation.
-
-        Raises BadAgentFlags: the text names what is missing on this machine, and the remedy.
-        """
-        return cls(others)
+        self._cgroups = cgroups
+        self._destroy_timeout_s = destroy_timeout_s
+        self._locks: defaultdict[ContainerId, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._watching: dict[ContainerId, list[asyncio.Task[None]]] = {}
+        self._passed: dict[ContainerId, Limitation] = {}
+        self._on_limitation: OnLimitation = lambda container_id, limitation: None
 
     @property
     def is_active(self) -> bool:
         """Whether there is anything to do for containers; if not, none of the calls below need be made."""
-        return bool(self._isolators)
+        return bool(self._isolators) or self._cgroups is not None
 
     @property
     def is_resizing(self) -> bool:
         """Whether it matters to a container that its executor has more or fewer tasks: `update` is to be called."""
         return bool(self._isolators)
 
-    def listen(self, on_limitation: Callable[[ContainerId, Limitation], None]) -> None:
+    def listen(self, on_limitation: OnLimitation) -> None:
         """Call back, once for a container, when it passes a limit: it is to be ended."""
+        self._on_limitation = on_limitation
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
         """Take up what an agent before has left of these containers; cgroups of no container are destroyed.
 
-        Each of both has its `cleanup` when nothing of it is left.
+        Each of both has its `cleanup` when nothing of it is left. Raises IsolationFailed.
         """
+        with _failures():
+            for isolator in self._isolators:
+                await isolator.recover(known, orphans)
+        if self._cgroups is None:
+            return
+        for config in known.values():
+            self._cgroups.adopt(config)
+        alive = {container_id.root.value for container_id in (*known, *orphans)}
+        for lineage in self._cgroups.left():
+            if lineage[0] not in alive:
+                await self._destroy_left(lineage)
+        for container_id in known:
+            self._watch(container_id)
 
     async def prepare(self, config: ContainerConfig) -> Prepared:
         """Make a container's cgroup, with its rules and limits. Raises IsolationFailed; nothing is left then."""
-        return Prepared()
+        procs_files = self._cgroups.create(config) if self._cgroups is not None else ()
+        if own_of(config) is Own.END:
+            return Prepared(procs_files=procs_files)
+        shares = {OWN: Resources.from_proto(config.resources), **config.shares}
+        try:
+            with _failures():
+                edits = [await isolator.prepare(config, shares) for isolator in self._isolators]
+                self._apply(config.id, edits)
+        except BaseException:
+            await self.cleanup(config.id)
+            raise
+        environment = {name: value for each in edits for name, value in each.environment.items()}
+        return Prepared(environment=environment, procs_files=procs_files)
 
     async def isolate(self, container_id: ContainerId, pid: int) -> None:
         """Its first process waits at the gate. Raises IsolationFailed: then it is to be ended and cleaned up."""
+        with _failures():
+            for isolator in self._isolators:
+                await isolator.isolate(container_id, pid)
+        self._watch(container_id)
 
     async def update(self, container_id: ContainerId, shares: Shares) -> None:
         """The container's shares are these from now on.
 
         Returns when what was taken is out of reach of its processes, which may last. Raises IsolationFailed when it
-        cannot be given what is new; it keeps what it had then.
+        cannot be given what is new: then it is to be updated again, to what it had.
         """
+        async with self._locks[container_id]:
+            with _failures():
+                edits = [await isolator.update(container_id, shares) for isolator in self._isolators]
+                self._apply(container_id, edits)
+            withdrawn = {rule.device for each in edits for rule in each.withdrawn}
+            cgroup = self._cgroups.ruled(container_id) if self._cgroups is not None else None
+            if withdrawn and cgroup is not None:
+                await wait_withdrawn(str(container_id), cgroup, withdrawn)
+            for isolator in self._isolators:
+                await isolator.settle(container_id)
 
     def fill_status(self, container_id: ContainerId, status: mesos_pb2.ContainerStatus) -> None:
         """Tell what the container has."""
+        for isolator in self._isolators:
+            isolator.fill_status(container_id, status)
 
     def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
         """Tell what the container uses and may use."""
+        for isolator in self._isolators:
+            try:
+                isolator.fill_usage(container_id, usage)
+            except CgroupError as error:  # it ends just now
+                _log.debug("container %s: no statistics of %s: %s", container_id, isolator.name, error)
 
-    async def cleanup(self, container_id: ContainerId) -> None:
-        """End what is left in the container's cgroup, remove it, and free what it held. Idempotent, never raises."""
+    async def cleanup(self, container_id: ContainerId) -> Limitation | None:
+        """End what is left in the container's cgroup, remove it, and free what it held: which limit it has passed.
+
+        Idempotent, never raises. Comes when the containers that are nested in it have had theirs.
+        """
+        limitation = self._passed.pop(container_id, None) or self._look_passed(container_id)
+        await self._destroy(container_id)
+        for task in self._watching.pop(container_id, ()):
+            task.cancel()
+        async with self._locks[container_id]:
+            for isolator in reversed(self._isolators):
+                await isolator.cleanup(container_id)
+        self._locks.pop(container_id, None)
+        return limitation
 
     async def close(self) -> None:
         """Watch nothing any more; what containers that go on hold stays theirs."""
+        watching = [task for tasks in self._watching.values() for task in tasks]
+        for task in watching:
+            task.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
+        if self._cgroups is not None:
+            self._cgroups.close()
+
+    def _apply(self, container_id: ContainerId, edits: Sequence[LaunchEdits]) -> None:
+        """Put the rules of all isolators in force at once. Without any there are none: all may be opened."""
+        rules = [rule for each in edits for rule in each.devices]
+        cgroup = self._cgroups.ruled(container_id) if self._cgroups is not None else None
+        if rules and cgroup is not None:
+            cgroup.devices.set(rules)
+
+    def _watch(self, container_id: ContainerId) -> None:
+        limiting = [isolator for isolator in self._isolators if isolator.has_limits]
+        if limiting:
+            loop = asyncio.get_running_loop()
+            self._watching[container_id] = [loop.create_task(self._tell_passed(container_id, its)) for its in limiting]
+
+    async def _tell_passed(self, container_id: ContainerId, isolator: Isolator) -> None:
+        try:
+            limitation = await isolator.wait_limitation(container_id)
+        except CgroupError as error:  # it ends just now, or the kernel has no events: `cleanup` looks
+            _log.debug("container %s: %s", container_id, error)
+            return
+        if limitation is not None and container_id not in self._passed:
+            self._passed[container_id] = limitation
+            _log.info("container %s: %s", container_id, limitation.message.partition("\n")[0])
+            self._on_limitation(container_id, limitation)
+
+    def _look_passed(self, container_id: ContainerId) -> Limitation | None:
+        """Whether it passed a limit that nobody was told of yet: its end may be seen before."""
+        for isolator in self._isolators:
+            try:
+                limitation = isolator.passed(container_id)
+            except CgroupError as error:
+                _log.debug("container %s: %s", container_id, error)
+            else:
+                if limitation is not None:
+                    return limitation
+        return None
+
+    async def _destroy(self, container_id: ContainerId) -> None:
+        """What a process that cannot be killed holds is not free, however long that lasts."""
+        while self._cgroups is not None:
+            try:
+                await self._cgroups.destroy(container_id, self._destroy_timeout_s)
+                return
+            except CgroupError as error:
+                _log.error("container %s: %s; trying again", container_id, error)
+
+    async def _destroy_left(self, lineage: tuple[str, ...]) -> None:
+        assert self._cgroups is not None
+        _log.info("the cgroup of %s belongs to no container: it is destroyed", "/".join(lineage))
+        try:
+            await self._cgroups.destroy_left(lineage, self._destroy_timeout_s)
+        except CgroupError as error:
+            _log.error("%s", error)
 
 
-def shares_of(config: ContainerConfig) -> Shares:
-    """What a container starts with: its own resources and those of the tasks that come with it."""
-    return {OWN: Resources.from_proto(config.resources), **config.shares}
+@contextmanager
+def _failures() -> Iterator[None]:
+    """One error for all that can go wrong."""
+    try:
+        yield
+    except CgroupError as error:
+        raise IsolationFailed(str(error)) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,6 +18,11 @@ OWN = ""
 """Whose share is the container's own: what its executor, its command task or its launch names."""
 Shares = Mapping[str, Resources]
 """What a container may use: OWN, and beside it the part of each of its executor's tasks, by task id."""
+
+
+def total_of(shares: Shares, name: str) -> int:
+    """How much of a scalar resource all shares have together, in thousandths."""
+    return sum(share.scalar(name) for share in shares.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,10 @@ class Isolator(Protocol):
     def name(self) -> str:
         """As in --isolation."""
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether containers that pass a limit of this isolator are ended."""
+
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
         """Take up what an agent before has left. Orphans are ended: each has its `cleanup` when it is gone."""
 
@@ -72,8 +81,11 @@ class Isolator(Protocol):
     async def isolate(self, container_id: ContainerId, pid: int) -> None:
         """Its first process waits at the gate, in its cgroup; `pid` is its supervisor's. Raises IsolationFailed."""
 
-    def watch(self, container_id: ContainerId) -> Awaitable[Limitation] | None:
-        """Waits until the container passes a limit; None if it has none of this isolator."""
+    async def wait_limitation(self, container_id: ContainerId) -> Limitation | None:
+        """Until the container passes a limit; None if it has none, or is gone. Called only if `has_limits`."""
+
+    def passed(self, container_id: ContainerId) -> Limitation | None:
+        """What limit a container has passed whose processes are gone; nobody may have been told yet."""
 
     def fill_status(self, container_id: ContainerId, status: mesos_pb2.ContainerStatus) -> None:
         """Tell what is known of the container."""
@@ -89,6 +101,7 @@ class QuietIsolator:
     """The answers of an isolator that has nothing to say; for those that override only what they care for."""
 
     name = ""
+    has_limits = False
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
         """Nothing is kept."""
@@ -107,7 +120,11 @@ class QuietIsolator:
     async def isolate(self, container_id: ContainerId, pid: int) -> None:
         """Nothing is to be done."""
 
-    def watch(self, container_id: ContainerId) -> Awaitable[Limitation] | None:
+    async def wait_limitation(self, container_id: ContainerId) -> Limitation | None:
+        """There is no limit."""
+        return None
+
+    def passed(self, container_id: ContainerId) -> Limitation | None:
         """There is no limit."""
         return None
 

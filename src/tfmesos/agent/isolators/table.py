@@ -33,7 +33,7 @@ TABLE = (
     Entry(name="cgroups/mem", controller="memory", needs_root=True),
     Entry(name="cgroups/devices", controller="devices", needs_root=True),
     Entry(name="cgroups/pids", controller="pids", needs_root=True),
-    Entry(name="linux/devices", needs_root=True, needs=("cgroups/devices",)),
+    Entry(name="linux/devices", needs_root=True),
     Entry(name=GPU_POSIX),
     Entry(name=GPU_NVIDIA, needs_root=True, needs=("cgroups/devices",)),
 )

@@ -1,0 +1,134 @@
+"""Which cgroup a container's processes are in.
+
+A container has a cgroup of its own in every tree, with these exceptions for what is nested in another:
+
+* by linux_info.share_cgroups, which is true unless the launch says otherwise (Mesos 1.11), it shares the processors and
+  the memory of the one around it; if its launch names resources, it has rules of devices of its own all the same, so
+  that each task of a group opens its own cards only;
+* a DEBUG one, and one whose launch names no resources, shares all.
+
+What ends a container (the freezer; all of version 2) is never shared. There, nothing is said of a container that
+shares, so what holds for the one around it holds for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from tfmesos.agent.isolators.errors import IsolationFailed
+from tfmesos.cgroups import Cgroup, CgroupError, Cgroups, Hierarchies
+
+if TYPE_CHECKING:
+    from tfmesos.agent.containerizer.config import ContainerConfig
+    from tfmesos.agent.containerizer.identifiers import ContainerId
+
+FREEZER = "freezer"
+DEVICES = "devices"
+
+
+class Own(Enum):
+    """What a container has for itself."""
+
+    END = auto()
+    """Only that it can be ended alone."""
+    DEVICES = auto()
+    """Rules of devices, too."""
+    ALL = auto()
+
+
+def own_of(config: ContainerConfig) -> Own:
+    """What the container has for itself."""
+    if config.id.parent is None:
+        return Own.ALL
+    if config.is_debug:
+        return Own.END
+    info = config.container
+    if info is not None and info.HasField("linux_info") and not info.linux_info.share_cgroups:
+        return Own.ALL
+    return Own.DEVICES if config.resources else Own.END
+
+
+class ContainerCgroups:
+    """The cgroups of an agent's containers, by container."""
+
+    def __init__(self, hierarchies: Hierarchies, root: str, controllers: Collection[str]) -> None:
+        """Raises CgroupError with what is missing and the remedy."""
+        ending = frozenset(name for name in controllers if _ends(hierarchies, name))
+        self._scope = {
+            Own.END: ending,
+            Own.DEVICES: ending | ({DEVICES} & set(controllers)),
+            Own.ALL: frozenset(controllers),
+        }
+        self._of = {own: Cgroups.open(hierarchies, root, scope) for own, scope in self._scope.items()}
+        self._owns: dict[ContainerId, Own] = {}
+
+    def create(self, config: ContainerConfig) -> tuple[str, ...]:
+        """Make what is its own; where a process of it writes itself into. Raises IsolationFailed."""
+        own = own_of(config)
+        try:
+            made = self._of[own].create(lineage_of(config.id))
+        except CgroupError as error:
+            raise IsolationFailed(str(error)) from error
+        self._owns[config.id] = own
+        return (*made.procs_files, *self._shared_files(config.id, own))
+
+    def adopt(self, config: ContainerConfig) -> None:
+        """It is there already, made by an agent before."""
+        self._owns[config.id] = own_of(config)
+
+    def limited(self, container_id: ContainerId) -> Cgroup | None:
+        """The cgroup in which the container's own processors and memory are counted; None if it shares them."""
+        return self._find(container_id) if self._owns.get(container_id) is Own.ALL else None
+
+    def ruled(self, container_id: ContainerId) -> Cgroup | None:
+        """The cgroup whose rules of devices are the container's own; None if it shares them."""
+        return None if self._owns.get(container_id) in (None, Own.END) else self._find(container_id)
+
+    async def destroy(self, container_id: ContainerId, timeout_s: float) -> None:
+        """Kill what is in it and remove it, also if it is not known. Raises CgroupError with what is left."""
+        found = self._find(container_id)
+        if found is not None:
+            await found.destroy(timeout_s)
+        self._owns.pop(container_id, None)
+
+    def left(self) -> Iterator[tuple[str, ...]]:
+        """The outermost containers that have a cgroup here, of whatever agent."""
+        return (lineage for lineage in self._of[Own.ALL].lineages() if len(lineage) == 1)
+
+    async def destroy_left(self, lineage: tuple[str, ...], timeout_s: float) -> None:
+        """The same of a container of which nothing but a cgroup is left."""
+        found = self._of[Own.ALL].find(lineage)
+        if found is not None:
+            await found.destroy(timeout_s)
+
+    def close(self) -> None:
+        """Remove the roots if they are empty and were made here."""
+        for cgroups in self._of.values():
+            cgroups.close()
+
+    def _find(self, container_id: ContainerId) -> Cgroup | None:
+        return self._of[Own.ALL].find(lineage_of(container_id))
+
+    def _shared_files(self, container_id: ContainerId, own: Own) -> Iterator[str]:
+        """Of the trees in which it has nothing of its own: those of the nearest container around it that has."""
+        missing = self._scope[Own.ALL] - self._scope[own]
+        around = container_id.parent
+        while around is not None and missing:
+            scope = self._scope[self._owns.get(around, Own.ALL)]
+            found = self._find(around)
+            parts = found.parts if found is not None else ()
+            yield from (part.procs_file for part in parts if part.controllers & missing & scope)
+            missing -= scope
+            around = around.parent
+
+
+def lineage_of(container_id: ContainerId) -> tuple[str, ...]:
+    """The outermost id first."""
+    return tuple(reversed([item.value for item in container_id.lineage()]))
+
+
+def _ends(hierarchies: Hierarchies, controller: str) -> bool:
+    tree = hierarchies.tree_of(controller)
+    return controller == FREEZER or (tree is not None and tree.version == 2)

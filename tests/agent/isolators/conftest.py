@@ -1,0 +1,109 @@
+"""Isolation by the kernel's cgroups, below a root that only this test knows; programs that start in them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfmesos.agent import AgentFlags
+from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind
+from tfmesos.agent.isolators import Isolation, build_isolation
+from tfmesos.cgroups import Hierarchies
+from tfmesos.resources import scalars
+from tfmesos.wire import mesos_pb2
+
+Configure = Callable[..., ContainerConfig]
+Build = Callable[..., Isolation]
+
+
+@dataclass
+class Programs:
+    """Processes that write themselves into cgroups first, as a supervisor's do."""
+
+    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, files: tuple[str, ...], line: str) -> subprocess.Popen[bytes]:
+        enter = "".join(f"echo 0 > {file} && " for file in files)
+        self.running.append(subprocess.Popen(["sh", "-c", enter + line], stderr=subprocess.DEVNULL))
+        return self.running[-1]
+
+    def run(self, files: tuple[str, ...], line: str) -> int:
+        return self.start(files, line).wait(timeout=20)
+
+
+@pytest.fixture
+def programs() -> Iterator[Programs]:
+    started = Programs()
+    yield started
+    for process in started.running:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def cgroups_root() -> Iterator[str]:
+    root = f"test-{uuid.uuid4().hex[:12]}"
+    yield root
+    left = [path for path in Path("/sys/fs/cgroup").glob(f"**/{root}/**") if path.is_dir()]
+    for path in sorted(left, reverse=True):
+        with suppress(OSError):
+            path.rmdir()
+    assert not [path for path in left if path.name != root]
+
+
+@pytest.fixture
+async def build(tmp_path: Path, cgroups_root: str) -> AsyncIterator[Build]:
+    """`build("cgroups/mem")`: what an agent with that --isolation has; with its flags if there are more."""
+    needs = ("devices", "memory", "cpu", "pids", "freezer")
+    faults = [fault for fault in map(Hierarchies.detect().faults, needs) if fault is not None]
+    if os.geteuid() != 0 or faults:
+        pytest.skip(faults[0] if faults else "needs root")
+    built: list[Isolation] = []
+
+    def make(isolation: str, others: Any = (), **flags: Any) -> Isolation:
+        given = AgentFlags(
+            master="none", work_dir=str(tmp_path), isolation=isolation, cgroups_root=cgroups_root, **flags
+        )
+        built.append(build_isolation(given, others))
+        return built[-1]
+
+    yield make
+    for isolation in built:
+        await isolation.close()
+
+
+@pytest.fixture
+def configure(tmp_path: Path) -> Configure:
+    """A container that may use these cpus, mem and gpus; nested if a parent is given."""
+
+    def make(
+        name: str = "c",
+        parent: ContainerId | None = None,
+        resources: dict[str, float] | None = None,
+        *,
+        shares_cgroups: bool | None = None,
+        **changes: Any,
+    ) -> ContainerConfig:
+        amounts = {"cpus": 0.5, "mem": 64.0} if resources is None else resources
+        container = mesos_pb2.ContainerInfo(type=mesos_pb2.ContainerInfo.MESOS)
+        if shares_cgroups is not None:
+            container.linux_info.share_cgroups = shares_cgroups
+        return ContainerConfig(
+            id=ContainerId(f"{name}-{uuid.uuid4().hex[:8]}", parent),
+            kind=ContainerKind.EXECUTOR if parent is None else ContainerKind.NESTED,
+            command=mesos_pb2.CommandInfo(value="true"),
+            directory=str(tmp_path),
+            container=container,
+            resources=tuple(scalars(**amounts).to_proto()),
+            **changes,
+        )
+
+    return make
