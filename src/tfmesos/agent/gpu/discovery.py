@@ -69,25 +69,21 @@ async def find_gpus(flags: AgentFlags, root: Path = Path("/")) -> GpuSupply:
 async def _find(wish: Wish, library: str, root: Path) -> GpuSupply:
     thread, nvml, machine = NvmlThread(), None, None
     units: Mapping[int, tuple[Unit, ...]] = {}
-    failure: NvmlFailed | None = None
+    fault: NvmlMissing | NvmlFailed | None = None
     if wish.is_isolated:
         try:
             nvml, machine = await discover(library, thread)
             units = dict(_units(machine.cards, MigNodes.read(root)))
-        except NvmlMissing as error:
-            _log.warning("%s", error)
-        except NvmlFailed as error:
-            failure = error
+        except (NvmlMissing, NvmlFailed) as error:
+            fault = error
+    failure = fault if isinstance(fault, NvmlFailed) else None
     found = failure or (None if machine is None else {index: len(units[index]) for index in units})
     offer = offered_gpus(wish, found)
     if offer.is_unchecked:
-        _log.warning(
-            "--resources offers %s as it stands: no card is looked for or isolated %s",
-            offer.resources,
-            "without NVML" if wish.is_isolated else "without gpu/nvidia in --isolation",
-        )
-    for fault in machine.faults if machine is not None else ():
-        _log.warning("%s", fault)
+        why = fault or "no isolator of GPUs is in --isolation"
+        _log.warning("--resources offers %s as it stands, no card is looked for or isolated: %s", offer.resources, why)
+    for text in machine.faults if machine is not None else ():
+        _log.warning("%s", text)
     return GpuSupply(
         resources=offer.resources,
         units=tuple(unit for index in offer.cards for unit in units[index]),

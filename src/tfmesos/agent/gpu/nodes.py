@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tfmesos.agent.gpu.errors import GpuError
-from tfmesos.cgroups import Device
+from tfmesos.cgroups import BadDeviceRule, Device
 
 _CAPS_MAJOR = re.compile(r"^\s*(\d+) nvidia-caps$", re.MULTILINE)
 _MINOR = re.compile(r"^(\S+) (\d+)$", re.MULTILINE)
@@ -68,6 +68,8 @@ def _device(path: Path, remedy: str) -> Device:
         return Device.of_node(path)
     except OSError as error:
         raise GpuError(f"Failed to obtain device ID for '{path}': {error.strerror}; {remedy}") from error
+    except BadDeviceRule as error:
+        raise GpuError(f"Failed to obtain device ID for '{path}': {error}") from error
 
 
 async def _load_uvm() -> None:

@@ -1,0 +1,255 @@
+"""gpu/nvidia and posix/gpus: what containers get, keep over a restart of the agent, and give back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from tests.agent.gpu.units import unit
+from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind
+from tfmesos.agent.gpu import GpuIsolator, GpuSupply
+from tfmesos.agent.isolators import IsolationFailed, LaunchEdits
+from tfmesos.cgroups import Device
+from tfmesos.resources import Resources
+from tfmesos.wire import mesos_pb2
+
+CONTROL = (Device("c", 195, 255), Device("c", 511, 0))
+CONTROL_RULES = ["c 195:255 rwm", "c 511:0 rwm"]
+ROOT = ContainerId("root")
+A, B = ContainerId("a", ROOT), ContainerId("b", ROOT)
+
+
+class Cards:
+    """An isolator, and the next agent's."""
+
+    def __init__(self, tmp_path: Path, control: Collection[Device] | None = CONTROL) -> None:
+        self._control = control
+        self._path = tmp_path
+        self.units = [unit(minor) for minor in range(4)]
+        self.isolator = self.next()
+
+    def next(self) -> GpuIsolator:
+        return GpuIsolator(GpuSupply(units=tuple(self.units)), self.directory_of, self._control)
+
+    def directory_of(self, container_id: ContainerId) -> Path:
+        return self._path.joinpath(*(item.value for item in reversed(list(container_id.lineage()))))
+
+    @property
+    def free(self) -> list[int]:
+        return minors(self.isolator.allocator.free)
+
+    async def prepare(
+        self, container_id: ContainerId, kind: ContainerKind = ContainerKind.COMMAND_TASK, **shares: str
+    ) -> LaunchEdits:
+        return await self.isolator.prepare(config(container_id, kind), parsed(shares))
+
+    async def update(self, container_id: ContainerId, **shares: str) -> LaunchEdits:
+        return await self.isolator.update(container_id, parsed(shares))
+
+    def told(self, container_id: ContainerId) -> list[int]:
+        status = mesos_pb2.ContainerStatus()
+        self.isolator.fill_status(container_id, status)
+        return [gpu.minor for gpu in status.gpus]
+
+
+def config(container_id: ContainerId, kind: ContainerKind = ContainerKind.COMMAND_TASK) -> ContainerConfig:
+    return ContainerConfig(id=container_id, kind=kind, command=mesos_pb2.CommandInfo(), directory="")
+
+
+def parsed(shares: dict[str, str]) -> dict[str, Resources]:
+    return {"" if name == "own" else name: Resources.parse(text) for name, text in shares.items()}
+
+
+def minors(units: Collection[object]) -> list[int]:
+    return sorted(int(str(one).split(".")[1]) for one in units)
+
+
+def rules(edits: LaunchEdits) -> list[str]:
+    return [str(rule) for rule in edits.devices]
+
+
+@pytest.fixture
+def cards(tmp_path: Path) -> Cards:
+    return Cards(tmp_path)
+
+
+async def test_a_task_gets_the_lowest_cards_their_names_and_the_control_devices(cards: Cards) -> None:
+    edits = await cards.prepare(ROOT, own="cpus:1;gpus:2")
+
+    assert rules(edits) == ["c 195:0 rwm", "c 195:1 rwm", *CONTROL_RULES]
+    assert edits.environment == {"CUDA_VISIBLE_DEVICES": "GPU-0,GPU-1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert cards.told(ROOT) == [0, 1]
+    assert cards.free == [2, 3]
+
+
+async def test_a_task_without_cards_may_open_the_control_devices_alone(cards: Cards) -> None:
+    edits = await cards.prepare(ROOT, own="cpus:1")
+
+    assert rules(edits) == CONTROL_RULES
+    assert edits.environment == {}
+    assert cards.told(ROOT) == []
+
+
+async def test_an_executor_grows_and_shrinks_by_its_tasks_cards(cards: Cards) -> None:
+    await cards.prepare(ROOT, ContainerKind.EXECUTOR, own="cpus:1", one="gpus:1")
+
+    grown = await cards.update(ROOT, one="gpus:1", two="gpus:1", three="gpus:1")
+    assert rules(grown) == ["c 195:0 rwm", "c 195:1 rwm", "c 195:2 rwm", *CONTROL_RULES]
+    shrunk = await cards.update(ROOT, one="gpus:1", three="gpus:1")
+    assert "c 195:1 rwm" not in rules(shrunk)
+    assert [str(rule) for rule in shrunk.withdrawn] == ["c 195:1 rwm"]
+
+    assert cards.free == [3]
+    await cards.isolator.settle(ROOT)
+    assert cards.free == [1, 3]
+    await cards.isolator.cleanup(ROOT)
+    await cards.isolator.cleanup(ROOT)
+    assert cards.free == [0, 1, 2, 3]
+
+
+async def test_an_executor_is_not_told_of_its_first_cards_alone_and_its_tasks_containers_are(cards: Cards) -> None:
+    edits = await cards.prepare(ROOT, ContainerKind.EXECUTOR, one="gpus:1", two="gpus:1")
+    assert "CUDA_VISIBLE_DEVICES" not in edits.environment
+
+    nested = await cards.prepare(B, ContainerKind.NESTED, own="gpus:1")
+
+    assert nested.environment["CUDA_VISIBLE_DEVICES"] == "GPU-0"
+    assert rules(nested) == ["c 195:0 rwm", *CONTROL_RULES]
+    assert cards.isolator.environment_of(ContainerId("session", B))["CUDA_VISIBLE_DEVICES"] == "GPU-0"
+    assert cards.isolator.environment_of(ContainerId("sharing", ROOT))["CUDA_VISIBLE_DEVICES"] == "GPU-0,GPU-1"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "text"), [("gpus:0.5", "must be an unsigned integer"), ("gpus:5", "Requested 5 gpus but only 4 available")]
+)
+async def test_what_cannot_be_given_fails_the_launch_and_the_growth_and_leaves_nothing(
+    cards: Cards, gpus: str, text: str
+) -> None:
+    with pytest.raises(IsolationFailed, match=text):
+        await cards.prepare(ROOT, own=gpus)
+    assert cards.free == [0, 1, 2, 3]
+    await cards.prepare(ROOT, ContainerKind.EXECUTOR, one="gpus:1")
+    with pytest.raises(IsolationFailed):
+        await cards.update(ROOT, one="gpus:1", two=gpus)
+
+    assert cards.told(ROOT) == [0]
+    assert cards.free == [1, 2, 3]
+
+
+async def test_a_record_that_cannot_be_written_fails_the_launch_and_the_growth(cards: Cards, tmp_path: Path) -> None:
+    await cards.prepare(ROOT, ContainerKind.EXECUTOR, one="gpus:1")
+    other = ContainerId("other")
+    cards.directory_of(other).write_text("in the way")
+    (cards.directory_of(ROOT) / "gpus.new").mkdir()
+
+    with pytest.raises(IsolationFailed, match="cannot be recorded"):
+        await cards.prepare(other, own="gpus:1")
+    with pytest.raises(IsolationFailed, match="cannot be recorded"):
+        await cards.update(ROOT, two="gpus:2")
+
+    assert cards.told(ROOT) == [0]
+    assert cards.free == [1, 2, 3]
+
+
+async def test_only_a_prepared_outermost_container_is_updated_and_none_is_prepared_twice(cards: Cards) -> None:
+    await cards.prepare(ROOT, own="gpus:1")
+
+    with pytest.raises(IsolationFailed, match="already been prepared"):
+        await cards.prepare(ROOT, own="gpus:1")
+    with pytest.raises(IsolationFailed, match="Unknown container"):
+        await cards.update(ContainerId("other"), own="gpus:1")
+    with pytest.raises(IsolationFailed, match="Not supported for nested containers"):
+        await cards.update(A, own="gpus:1")
+
+
+async def test_a_card_that_a_nested_container_has_is_withdrawn_when_that_is_gone(cards: Cards) -> None:
+    await cards.prepare(ROOT, ContainerKind.EXECUTOR, one="gpus:1", two="gpus:1")
+    await cards.prepare(A, ContainerKind.NESTED, own="gpus:1")
+
+    shrinking = asyncio.ensure_future(cards.update(ROOT, two="gpus:1"))
+    await asyncio.sleep(0)
+    assert cards.told(ROOT) == [0, 1]
+    await cards.isolator.cleanup(A)
+
+    assert [str(rule) for rule in (await shrinking).withdrawn] == ["c 195:0 rwm"]
+
+
+async def test_the_node_of_a_card_in_mig_mode_stays_open_while_one_of_its_instances_is_held(tmp_path: Path) -> None:
+    cards = Cards(tmp_path)
+    cards.units = [unit(0, (7, 0)), unit(0, (8, 0))]
+    cards.isolator = cards.next()
+    await cards.prepare(ROOT, ContainerKind.EXECUTOR, one="gpus:1", two="gpus:1")
+
+    edits = await cards.update(ROOT, two="gpus:1")
+
+    assert rules(edits) == ["c 195:0 rwm", *CONTROL_RULES[:1], "c 236:8 rwm", *CONTROL_RULES[1:]]
+    assert [str(rule) for rule in edits.withdrawn] == ["c 236:7 rwm"]
+
+
+async def test_the_next_agent_knows_who_holds_what_and_what_was_just_taken(cards: Cards) -> None:
+    orphan = ContainerId("orphan")
+    await cards.prepare(orphan, own="gpus:1")
+    await cards.prepare(ROOT, ContainerKind.EXECUTOR, one="gpus:1", two="gpus:2")
+    await cards.prepare(A, ContainerKind.NESTED, own="gpus:2")
+    await cards.update(ROOT, two="gpus:2")
+
+    cards.isolator = cards.next()
+    await cards.isolator.recover({ROOT: config(ROOT), A: config(A)}, {orphan})
+
+    assert cards.free == []
+    assert cards.told(A) == cards.told(ROOT) == [2, 3]
+    assert [str(rule) for rule in (await cards.update(ROOT, two="gpus:2")).withdrawn] == ["c 195:1 rwm"]
+    await cards.isolator.settle(ROOT)
+    assert cards.free == [1]
+    await cards.isolator.cleanup(orphan)
+    assert cards.free == [0, 1]
+    for container in (A, ROOT):
+        await cards.isolator.cleanup(container)
+    assert cards.free == [0, 1, 2, 3]
+    assert list(cards.directory_of(ROOT).rglob("gpus*")) == []
+
+
+async def test_records_that_are_broken_or_name_what_is_gone_do_not_stop_the_next_agent(
+    cards: Cards, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = ContainerId("broken")
+    await cards.prepare(broken, own="gpus:1")
+    (cards.directory_of(broken) / "gpus").write_text("{")
+    await cards.prepare(ROOT, own="gpus:2")
+    del cards.units[1]
+
+    cards.isolator = cards.next()
+    await cards.isolator.recover({ROOT: config(ROOT), broken: config(broken)}, set())
+
+    assert cards.told(ROOT) == [2]
+    assert cards.told(broken) == []
+    assert "GPU-1" in caplog.text
+    assert str(cards.directory_of(broken)) in caplog.text
+
+
+async def test_what_two_records_name_is_the_firsts(cards: Cards, caplog: pytest.LogCaptureFixture) -> None:
+    twin = ContainerId("twin")
+    await cards.prepare(ROOT, own="gpus:1")
+    await cards.prepare(twin, own="gpus:1")
+    (cards.directory_of(twin) / "gpus").write_bytes((cards.directory_of(ROOT) / "gpus").read_bytes())
+
+    cards.isolator = cards.next()
+    await cards.isolator.recover({ROOT: config(ROOT), twin: config(twin)}, set())
+
+    assert (cards.told(ROOT), cards.told(twin)) == ([0], [])
+    assert "twin" in caplog.text
+
+
+async def test_posix_gpus_names_cards_without_rules_and_says_when_there_are_none(tmp_path: Path) -> None:
+    cards = Cards(tmp_path, control=None)
+
+    with_one = await cards.prepare(ROOT, own="gpus:1")
+    without = await cards.prepare(ContainerId("cpu"), own="cpus:1")
+    executor = await cards.prepare(ContainerId("executor"), ContainerKind.EXECUTOR, own="cpus:1", one="gpus:1")
+
+    assert (with_one.devices, with_one.environment["CUDA_VISIBLE_DEVICES"]) == ((), "GPU-0")
+    assert without.environment == {"CUDA_VISIBLE_DEVICES": ""}
+    assert executor.environment["CUDA_VISIBLE_DEVICES"] == "GPU-1"
