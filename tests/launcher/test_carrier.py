@@ -22,6 +22,7 @@ def start(environment: Mapping[str, str] | None = None, **changes: object) -> "s
         "directory": None,
         "paths": [],
         "port": None,
+        "gpus": 0,
         "defaults": {},
         "initializer": None,
         "finalizer": None,
@@ -170,6 +171,58 @@ def test_the_finalizer_runs_after_sigterm_and_the_end_is_the_signal() -> None:
 
     assert out == b"cleaned\n"
     assert process.returncode == -signal.SIGTERM
+
+
+def test_a_task_without_gpus_needs_none() -> None:
+    assert run({"CUDA_VISIBLE_DEVICES": ""}, gpus=0) == (0, "", "")
+
+
+def test_promised_gpus_that_are_not_there_fail_the_task_before_any_code_of_the_user() -> None:
+    status, out, err = run({"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b"}, gpus=2, initializer="echo initializer")
+
+    assert (status, out) == (carrier.NO_GPUS, "")
+    assert err == (
+        "tfmesos: 2 gpus were promised on agent agent-7, but 0 can be used: "
+        "0 of /dev/nvidia* open, CUDA_VISIBLE_DEVICES is 'GPU-a,GPU-b'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shown", "number"),
+    [("", 0), ("-1", 0), ("NoDevFiles", 0), ("0", 1), ("0, 1", 2), ("0,-1,1", 1), ("1,1", 1), ("GPU-a,MIG-b/1/0", 2)],
+)
+def test_what_cuda_takes_for_a_gpu(shown: str, number: int) -> None:
+    assert carrier.shown_gpus(shown) == number
+
+
+def test_cards_are_counted_by_the_nodes_that_open(tmp_path: Path) -> None:
+    lay_out(tmp_path, "nvidia0", "nvidia12", "nvidiactl", "nvidia-uvm", closed=["nvidia1"])
+
+    assert carrier.open_gpus(str(tmp_path)) == 2
+
+
+def test_a_card_in_mig_mode_counts_as_its_instances_that_open(tmp_path: Path) -> None:
+    lay_out(
+        tmp_path,
+        *("nvidia0", "nvidia1", "nvidia-caps/nvidia-cap1"),
+        *(f"nvidia-caps/nvidia-cap{minor}" for minor in (12, 13, 21, 22)),
+        closed=["nvidia-caps/nvidia-cap31", "nvidia-caps/nvidia-cap32"],
+    )
+    instances = [("gi1", 12, 13), ("gi2", 21, 22), ("gi3", 31, 32)]
+    lines = [f"gpu1/{gi}/access {whole}\ngpu1/{gi}/ci0/access {part}\n" for gi, whole, part in instances]
+    (tmp_path / "proc/driver/nvidia-caps/mig-minors").write_text("config 1\nmonitor 2\n" + "".join(lines))
+
+    assert carrier.open_gpus(str(tmp_path)) == 1 + 2
+
+
+def lay_out(root: Path, *opened: str, closed: list[str]) -> None:
+    """Files stand for nodes that open, dangling links for nodes that do not."""
+    for directory in ("dev/nvidia-caps", "proc/driver/nvidia-caps"):
+        (root / directory).mkdir(parents=True)
+    for name in opened:
+        (root / "dev" / name).touch()
+    for name in closed:
+        (root / "dev" / name).symlink_to("nowhere")
 
 
 def test_the_carrier_starts_quickly() -> None:

@@ -66,38 +66,38 @@ def test_the_time_limit() -> None:
 
 
 def test_a_time_limit_that_is_over_together_with_another_timer_ends_the_job() -> None:
-    play = Play(Job("worker", 1, gpus=9, cmd="work"), time_limit_s=10.0)
+    play = Play(Job("worker", 1, gpus=9, cmd="work"), time_limit_s=8.0)
 
-    assert ending(play.wait(10.1)).exit_status == 124
+    assert ending(play.wait(8.1)).exit_status == 124
 
 
-def test_a_job_that_waits_asks_why_after_ten_seconds_and_says_it_once() -> None:
+def test_a_job_that_waits_says_why_within_ten_seconds_and_once() -> None:
     play = Play(Job("worker", 1, gpus=9, cmd="work"))
     survey = Survey(agents=(total("a", gpus=8),), offered=("a",), role="*")
 
-    assert not only(play.wait(9.9), AskSurvey)
+    assert not only(play.wait(7.9), AskSurvey)
     assert only(play.wait(0.2), AskSurvey)
     (said,) = only(play.tell(Surveyed(survey)), Say)
     assert said.text == "waiting: worker:0 needs 9 gpus, largest possible 8 (1 agent: 1 too few gpus)"
-    assert only(play.wait(10), AskSurvey)
+    assert only(play.wait(8), AskSurvey)
     assert not play.tell(Surveyed(survey))
 
 
 def test_a_master_that_does_not_tell_of_its_agents_is_named() -> None:
     play = Play()
-    play.wait(10)
+    play.wait(8)
 
     (said,) = only(play.tell(Surveyed(None)), Say)
     assert said.text == "waiting: no offer holds all 3 tasks, and the master does not tell of its agents"
 
 
-def test_an_embedded_cluster_that_is_slow_is_explained_after_ten_seconds() -> None:
+def test_an_embedded_cluster_that_is_slow_is_explained_within_ten_seconds() -> None:
     play = Play(embedded=True)
     nobody = Survey(agents=(), offered=(), role="*")
 
     assert only(play.wait(1), AskSurvey)
     assert not play.tell(Surveyed(nobody))
-    assert only(play.wait(9), AskSurvey)
+    assert only(play.wait(7), AskSurvey)
     assert only(play.tell(Surveyed(nobody)), Say)
 
 

@@ -1,5 +1,7 @@
 """Why a job waits: the exact texts."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.launcher.builders import total, wishes
@@ -84,13 +86,30 @@ def test_no_single_agent_has_all_of_it() -> None:
     )
 
 
+def test_a_job_from_which_every_agent_is_hidden_is_told() -> None:
+    shortage = why(wishes(), total("a", gpus=8), total("b", gpus=1))
+
+    assert shortage == Shortage(
+        text="the master hides 2 agents, all there are, from jobs without gpus, as they have gpus "
+        "(--filter_gpu_resources)",
+        is_final=True,
+    )
+
+
 def test_agents_that_the_gpu_filter_hides_are_named() -> None:
-    shortage = why(wishes(), total("a", gpus=8))
+    shortage = why(wishes(cpus=9), total("a", cpus=64, gpus=8), total("b"))
 
     assert shortage.text == (
-        "worker:0 needs 1 cpus, largest possible 0 "
-        "(1 agent: 1 with gpus, which the master's GPU filter hides from jobs without gpus)"
+        "worker:0 needs 9 cpus, largest possible 4 "
+        "(2 agents: 1 with gpus, which the master's GPU filter hides from jobs without gpus, 1 too few cpus)"
     )
+
+
+def test_an_agent_is_hidden_although_others_use_a_part_of_it() -> None:
+    used = replace(total("a", gpus=8), free={"cpus": 3000, "mem": 64000, "gpus": 0, "ports": 1})
+
+    assert "the master hides 1 agent" in why(wishes(), used).text
+    assert "hides" not in why(wishes(), replace(used, free=dict.fromkeys(used.free, 0))).text
 
 
 def test_an_agent_with_cards_that_offered_is_not_hidden() -> None:

@@ -201,3 +201,25 @@ def test_a_dry_run_shows_command_environment_and_resources() -> None:
     assert "  command: (a TensorFlow server)\n" in worker.to_text()
     assert "  A='b c'" in worker.to_text()
     assert "  TFMESOS_WORKER_HOSTS=agent:31001" in worker.to_text()
+
+
+def test_cards_are_hidden_from_tasks_that_asked_for_none_unless_the_user_shows_them() -> None:
+    jobs = (Job("ps", 1, cmd="serve"), Job("worker", 1, cmd="work", gpus=1))
+
+    ps, worker = plan(options(jobs=jobs))
+    shown, _ = plan(options(jobs=jobs, environment=(("CUDA_VISIBLE_DEVICES", "3"),)))
+
+    assert ps.environment["CUDA_VISIBLE_DEVICES"] == ""
+    assert "CUDA_VISIBLE_DEVICES" not in worker.environment
+    assert shown.environment["CUDA_VISIBLE_DEVICES"] == "3"
+
+
+@pytest.mark.parametrize(("gpus", "passed_on"), [(0, {"CUDA_VISIBLE_DEVICES": "2,3"}), (1, {})])
+def test_the_launchers_own_cards_are_the_agents_to_share_out_in_a_job_with_gpus(
+    gpus: int, passed_on: dict[str, str]
+) -> None:
+    jobs = (Job("worker", 1, gpus=gpus),)
+    inherited = {b"CUDA_VISIBLE_DEVICES": b"2,3"}
+
+    assert build_environment(options(jobs=jobs, inherited=inherited, embedded=True)).variables == passed_on
+    assert build_environment(options(jobs=jobs, inherited=inherited)).variables == {}

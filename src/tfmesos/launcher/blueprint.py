@@ -11,7 +11,7 @@ from tfmesos.launcher.limits import check_program
 from tfmesos.launcher.options import RunOptions
 from tfmesos.launcher.specification import Job, check_text
 from tfmesos.launcher.volumes import Volume
-from tfmesos.launcher.wiring import wired_command, wired_variables
+from tfmesos.launcher.wiring import device_variables, wired_command, wired_variables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Blueprint:
         command = None
         if job.cmd is not None:
             command = wired_command(_command(job), me, everyone, placeholders=options.placeholders)
-        defaults = wired_variables(me, everyone)
+        defaults = {**wired_variables(me, everyone), **device_variables(job.gpus)}
         shown = {**defaults, **self._variables}
         task = f"{me.job}:{me.index}"
         check_program(task, command or (), shown)
@@ -51,6 +51,7 @@ class Blueprint:
             "directory": options.directory if options.container.image is None else None,
             "paths": [volume.source for volume in needless_volumes(options)],
             "port": me.port or None,
+            "gpus": job.gpus,
             "defaults": defaults,
             "initializer": options.extra_config.initializer,
             "finalizer": options.extra_config.finalizer,

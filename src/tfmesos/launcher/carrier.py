@@ -6,6 +6,7 @@ The launcher leaves one JSON object in the environment, compressed, in entries b
     directory    where to start, or null
     paths        paths that must exist
     port         the task's port, or null
+    gpus         how many GPUs the task was promised
     defaults     variables to set unless they are set
     initializer  a shell line to run before, or null
     finalizer    a shell line to run after, or null
@@ -35,6 +36,7 @@ ENTRY = "TFMESOS_CARRIER_"
 ENTRY_LIMIT = 100000
 PORT_TAKEN = 98
 NO_DIRECTORY = 72
+NO_GPUS = 71
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -54,10 +56,14 @@ def unpack(environment: "MutableMapping[str, str]") -> "Any":
     return json.loads(zlib.decompress(base64.b64decode("".join(parts))).decode("utf-8"))
 
 
+def say(text: str) -> None:
+    """A line in the task's log."""
+    os.write(2, f"tfmesos: {text}\n".encode("utf-8", "backslashreplace"))
+
+
 def fail(status: int, text: str) -> "NoReturn":
     """End the task with a text in its log."""
-    data = f"tfmesos: {text}\n".encode("utf-8", "backslashreplace")
-    os.write(2, data)
+    say(text)
     os._exit(status)
 
 
@@ -88,6 +94,74 @@ def set_defaults(description: "dict[str, Any]") -> None:
     """Set what the user did not set, byte for byte."""
     for name, value in description["defaults"].items():
         os.environb.setdefault(name.encode("utf-8"), value.encode("utf-8"))
+
+
+def check_gpus(description: "dict[str, Any]") -> None:
+    """Fail unless the GPUs that were promised can be used: nobody shall train on the CPU and not know it."""
+    promised, agent = description["gpus"], description["agent"]
+    if not promised:
+        return
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    opened = open_gpus("")
+    usable = opened if shown is None else min(opened, shown_gpus(shown))
+    variable = "is not set" if shown is None else f"is '{shown}'"
+    if usable < promised:
+        why = f"{opened} of /dev/nvidia* open, CUDA_VISIBLE_DEVICES {variable}"
+        fail(NO_GPUS, f"{promised} gpus were promised on agent {agent}, but {usable} can be used: {why}")
+    if usable > promised:
+        say(f"{promised} gpus were promised on agent {agent}, and {usable} can be used: they are not kept apart there")
+
+
+def shown_gpus(shown: str) -> int:
+    """How many GPUs CUDA_VISIBLE_DEVICES names (CUDA: what follows an entry that names none is ignored)."""
+    names = []  # type: list[str]
+    for entry in shown.split(","):
+        name = entry.strip()
+        if name in names or not (name.isdigit() or name.startswith(("GPU-", "MIG-"))):
+            break
+        names.append(name)
+    return len(names)
+
+
+def open_gpus(root: str) -> int:
+    """How many GPUs open here: cards, and of a card in MIG mode its instances (mig-minors lists their nodes)."""
+    cards = {name[6:] for name in names_in(root + "/dev") if name.startswith("nvidia") and name[6:].isdigit()}
+    cards = {card for card in cards if opens(f"{root}/dev/nvidia{card}", os.O_RDWR)}
+    parents = [parent for parent in parents_of_instances(root) if parent in cards]
+    return len(cards.difference(parents)) + len(parents)
+
+
+def parents_of_instances(root: str) -> "list[str]":
+    """The card of each MIG instance whose nodes open: `gpu0/gi1/ci0/access 13` and `gpu0/gi1/access 12`."""
+    nodes = set(names_in(root + "/dev/nvidia-caps"))
+    if not nodes:
+        return []
+    with open(root + "/proc/driver/nvidia-caps/mig-minors") as file:
+        lines = [line.split() for line in file]
+    opened = {
+        path[: -len("/access")]
+        for path, minor in lines
+        if f"nvidia-cap{minor}" in nodes and opens(f"{root}/dev/nvidia-caps/nvidia-cap{minor}", os.O_RDONLY)
+    }
+    parts = [path.split("/") for path in opened]
+    return [part[0][len("gpu") :] for part in parts if len(part) == 3 and "/".join(part[:2]) in opened]
+
+
+def names_in(directory: str) -> "list[str]":
+    """What is in a directory that need not be there."""
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
+
+
+def opens(path: str, flags: int) -> bool:
+    """Whether a device is ours to use; one that has no driver behind it (ENXIO) is not withheld."""
+    try:
+        os.close(os.open(path, flags))
+    except OSError as error:
+        return error.errno == errno.ENXIO
+    return True
 
 
 def hold(port: int) -> "Any":
@@ -239,6 +313,7 @@ def main() -> None:
         use_interpreter(description)
     set_defaults(description)
     enter(description)
+    check_gpus(description)
     if description["port"]:
         hold(description["port"]).close()
     if description["initializer"]:

@@ -8,6 +8,7 @@ from tfmesos.launcher.errors import JobSpecError
 from tfmesos.launcher.limits import check_variable
 from tfmesos.launcher.options import RunOptions
 from tfmesos.launcher.specification import check_text
+from tfmesos.launcher.wiring import VISIBLE_CARDS
 
 SHARED = re.compile(rb"PATH|VIRTUAL_ENV|PYTHONPATH|HOME|USER|LANG|LC_.*", re.DOTALL)
 """What a task on another machine gets when it has no image: enough to find the same programs and files."""
@@ -64,5 +65,9 @@ def own_variables(options: RunOptions) -> dict[bytes, bytes]:
 def _inherited(options: RunOptions) -> Iterable[tuple[bytes, bytes]]:
     if options.container.image is not None:
         return []
-    own = own_variables(options).items()
-    return own if options.embedded else [(name, value) for name, value in own if SHARED.fullmatch(name)]
+    own = own_variables(options)
+    if any(job.gpus for job in options.jobs):
+        own.pop(
+            VISIBLE_CARDS.encode(), None
+        )  # it says which cards the job may use; which task has which is the agent's
+    return own.items() if options.embedded else [pair for pair in own.items() if SHARED.fullmatch(pair[0])]

@@ -47,7 +47,7 @@ from tfmesos.launcher.success import has_succeeded, stragglers
 from tfmesos.launcher.survey import Survey
 from tfmesos.launcher.tasks import TaskView
 
-EXPLAIN_AFTER_S = 10.0
+EXPLAIN_AFTER_S = 8.0
 EXPLAIN_EMBEDDED_S = 1.0
 STRAGGLER_S = 10.0
 END_MARGIN_S = 10.0

@@ -62,6 +62,9 @@ def explain(wishes: Sequence[Wish], survey: Survey) -> Shortage:
         return Shortage(text=f"{text} ({_agents(len(survey.agents))} seen, {with_gpus} with gpus)", is_final=True)
     hidden = [] if wants_gpus else [agent for agent in survey.agents if _is_hidden(agent, survey)]
     visible = [agent for agent in survey.agents if agent not in hidden]
+    if not visible:
+        text = f"the master hides {_agents(len(hidden))}, all there are, from jobs without gpus, as they have gpus"
+        return Shortage(text=f"{text} (--filter_gpu_resources)", is_final=True)
     return (
         _explain_task(wishes, survey, visible, hidden)
         or _explain_gang(wishes, survey, visible, hidden)
@@ -159,9 +162,9 @@ def _reason(agent: AgentTotal, wish: Wish, role: str, *, is_hidden: bool, total:
 
 
 def _is_hidden(agent: AgentTotal, survey: Survey) -> bool:
-    """An idle agent with cards that never made us an offer (Mesos 1.11: --filter_gpu_resources, on by default)."""
-    idle = all(agent.free[name] == agent.usable[name] for name in AMOUNTS)
-    return agent.has_gpus and agent.active and idle and agent.id not in survey.offered
+    """Has cards and something free, and never made us an offer (Mesos 1.11: --filter_gpu_resources, on by default)."""
+    has_free = agent.free["cpus"] > 0 and agent.free["mem"] > 0
+    return agent.has_gpus and agent.active and has_free and agent.id not in survey.offered
 
 
 def build_survey(slaves: Mapping[str, Any], role: str, offered: Collection[str]) -> Survey:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
 from tfmesos.launcher.frameworks import FRAMEWORKS
 
+VISIBLE_CARDS = "CUDA_VISIBLE_DEVICES"
+"""Which cards a program sees (CUDA)."""
+
 PLACEHOLDER = re.compile(r"\{(ps_hosts|worker_hosts|job_name|task_index)\}")
 """Exactly these four; every other brace is the user's."""
 
@@ -35,3 +38,11 @@ def wired_variables(me: TaskAddress, everyone: ClusterAddresses) -> Mapping[str,
     for framework in FRAMEWORKS:
         variables.update(framework.environment(me, everyone))
     return variables
+
+
+def device_variables(gpus: float) -> Mapping[str, str]:
+    """What hides cards from a task that asked for none: TensorFlow would take the memory of each that it sees.
+
+    A task that asked is told of its cards by the agent.
+    """
+    return {} if gpus else {VISIBLE_CARDS: ""}
