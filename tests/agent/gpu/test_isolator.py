@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,18 @@ async def test_the_next_agent_knows_who_holds_what_and_what_was_just_taken(cards
         await cards.isolator.cleanup(container)
     assert cards.free == [0, 1, 2, 3]
     assert list(cards.directory_of(ROOT).rglob("gpus*")) == []
+
+
+async def test_a_nested_container_without_cards_has_none_under_the_next_agent_either(cards: Cards) -> None:
+    await cards.prepare(ROOT, ContainerKind.EXECUTOR, one="gpus:1")
+    await cards.prepare(A, ContainerKind.NESTED, own="cpus:1")
+    await cards.prepare(B, ContainerKind.NESTED, own="gpus:1")
+    without = replace(config(A), resources=tuple(Resources.parse("cpus:1").to_proto()))
+
+    cards.isolator = cards.next()
+    await cards.isolator.recover({ROOT: config(ROOT), A: without, B: config(B)}, set())
+
+    assert [cards.told(container) for container in (ROOT, A, B)] == [[0], [], [0]]
 
 
 async def test_records_that_are_broken_or_name_what_is_gone_do_not_stop_the_next_agent(

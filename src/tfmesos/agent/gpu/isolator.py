@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from dataclasses import replace
 from pathlib import Path
 
 from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.gpu.allocator import Allocator
-from tfmesos.agent.gpu.book import Book
+from tfmesos.agent.gpu.book import Book, Holding
 from tfmesos.agent.gpu.cards import Unit
 from tfmesos.agent.gpu.discovery import GpuSupply
 from tfmesos.agent.gpu.errors import GpuError, NotAvailable, StillClaimed, TooFewGpus
@@ -19,6 +20,7 @@ from tfmesos.agent.gpu.nodes import control_devices
 from tfmesos.agent.gpu.record import read_record, write_record
 from tfmesos.agent.gpu.sampler import Sampler
 from tfmesos.agent.isolators import IsolationFailed, IsolatorNames, LaunchEdits, QuietIsolator, Shares
+from tfmesos.agent.isolators.container_cgroups import Own, own_of
 from tfmesos.agent.isolators.table import GPU_NVIDIA, GPU_POSIX
 from tfmesos.cgroups import Device, DeviceRule
 from tfmesos.wire import mesos_pb2
@@ -58,15 +60,14 @@ class GpuIsolator(QuietIsolator):
         units = {unit.uuid: unit for unit in self.allocator.total}
         for container_id in sorted([*known, *orphans], key=_depth):
             holding = read_record(self._directory_of(container_id), units)
-            if holding is None:
-                if container_id.parent is None:
-                    self._book.admit(container_id, {})
-                continue
+            config = known.get(container_id)
+            if holding is None and (config is None or own_of(config) is Own.END):
+                continue  # it shares what is around it
             try:
-                self._book.restore(container_id, holding)
+                self._book.restore(container_id, holding or Holding())
             except NotAvailable as error:
                 _log.error("container %s is to hold GPUs that another one holds: %s", container_id, error)
-                self._book.admit(container_id, {})
+                self._book.restore(container_id, Holding())
 
     async def prepare(self, config: ContainerConfig, shares: Shares) -> LaunchEdits:
         """Allocate, or claim, the GPUs of a container. Raises IsolationFailed."""
@@ -95,19 +96,29 @@ class GpuIsolator(QuietIsolator):
         return LaunchEdits(devices=self._rules(container_id), withdrawn=_rules_of(withdrawn))
 
     async def settle(self, container_id: ContainerId) -> None:
-        """What was withdrawn is free."""
-        if container_id in self._book and self._book.holding(container_id).leaving:
+        """What was withdrawn is free; the next agent must not find it with two containers."""
+        holding = self._book.holding(container_id)
+        if not holding.leaving:
+            return
+        try:
+            write_record(self._directory_of(container_id), replace(holding, leaving=frozenset()))
+        except OSError as error:
+            _log.error("container %s keeps what it gave back: %s", container_id, _text(error))
+        else:
             self._book.settle(container_id)
-            self._keep(container_id)
 
     def environment_of(self, container_id: ContainerId) -> Mapping[str, str]:
-        """What a program in a container is told, also in one that shares all with the container around it."""
+        """The names of the cards of the container around it."""
         return _named(self._book.units_for(container_id))
 
     def fill_status(self, container_id: ContainerId, status: mesos_pb2.ContainerStatus) -> None:
         """The GPUs in reach of the container."""
         for unit in sorted(self._book.units_for(container_id)):
             status.gpus.add(uuid=unit.uuid, minor=unit.minor, name=unit.name, memory_mb=unit.memory_mb)
+
+    async def refresh_usage(self) -> None:
+        """Ask NVML, which may take a while."""
+        await self.sampler.refresh()
 
     def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
         """What the GPUs in reach of the container do, as last sampled."""

@@ -93,7 +93,7 @@ class Isolation:
         """Make a container's cgroup, with its rules and limits. Raises IsolationFailed; nothing is left then."""
         procs_files = self._cgroups.create(config) if self._cgroups is not None else ()
         if own_of(config) is Own.END:
-            return Prepared(procs_files=procs_files)
+            return Prepared(environment=self._environment_of(config), procs_files=procs_files)
         shares = {OWN: Resources.from_proto(config.resources), **config.shares}
         try:
             with _failures():
@@ -134,6 +134,11 @@ class Isolation:
         for isolator in self._isolators:
             isolator.fill_status(container_id, status)
 
+    async def refresh_usage(self) -> None:
+        """Have what `fill_usage` tells new, where that takes time."""
+        for isolator in self._isolators:
+            await isolator.refresh_usage()
+
     def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
         """Tell what the container uses and may use."""
         for isolator in self._isolators:
@@ -165,6 +170,12 @@ class Isolation:
         await asyncio.gather(*watching, return_exceptions=True)
         if self._cgroups is not None:
             self._cgroups.close()
+
+    def _environment_of(self, config: ContainerConfig) -> dict[str, str]:
+        """A DEBUG container has the environment of the one around it."""
+        isolators = () if config.is_debug else self._isolators
+        told = [isolator.environment_of(config.id) for isolator in isolators]
+        return {name: value for each in told for name, value in each.items()}
 
     def _apply(self, container_id: ContainerId, edits: Sequence[LaunchEdits]) -> None:
         """Put the rules of all isolators in force at once. Without any there are none: all may be opened."""

@@ -78,6 +78,9 @@ class Isolator(Protocol):
     async def settle(self, container_id: ContainerId) -> None:
         """The last edits are in force, and nothing in the container holds open what was withdrawn."""
 
+    def environment_of(self, container_id: ContainerId) -> Mapping[str, str]:
+        """What a container is told that is not prepared, since it shares all with the one it is nested in."""
+
     async def isolate(self, container_id: ContainerId, pid: int) -> None:
         """Its first process waits at the gate, in its cgroup; `pid` is its supervisor's. Raises IsolationFailed."""
 
@@ -89,6 +92,9 @@ class Isolator(Protocol):
 
     def fill_status(self, container_id: ContainerId, status: mesos_pb2.ContainerStatus) -> None:
         """Tell what is known of the container."""
+
+    async def refresh_usage(self) -> None:
+        """Look anew at what `fill_usage` cannot look at itself; comes before somebody asks for many of them."""
 
     def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
         """Tell what the container uses and may use."""
@@ -117,6 +123,10 @@ class QuietIsolator:
     async def settle(self, container_id: ContainerId) -> None:
         """Nothing waits for it."""
 
+    def environment_of(self, container_id: ContainerId) -> Mapping[str, str]:
+        """Nothing is to be told."""
+        return {}
+
     async def isolate(self, container_id: ContainerId, pid: int) -> None:
         """Nothing is to be done."""
 
@@ -130,6 +140,9 @@ class QuietIsolator:
 
     def fill_status(self, container_id: ContainerId, status: mesos_pb2.ContainerStatus) -> None:
         """Nothing is known."""
+
+    async def refresh_usage(self) -> None:
+        """There is nothing to look at."""
 
     def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
         """Nothing is known."""
