@@ -44,6 +44,6 @@ def build_runner(
     socket = listens_on.path if isinstance(listens_on, UnixAddress) else None
     environments = Environments(flags, socket)
     containers = ContainerRuns(containerizer, work_dir, environments, recorder, str(identity.pid))
-    reporter = Reporter(core, identity.pid, recorder, containers.pid_of, send)
+    reporter = Reporter(core, identity.pid, recorder, containers.fill_status, send)
     watches = TaskWatches(containerizer, identity.pid.host)
     return Runner(core, reporter, containers, streams, watches, recorder, send)

@@ -13,7 +13,7 @@ from tfmesos.wire.text import state_name
 Json = dict[str, Any]
 """A JSON object on its way out; no program reads one inside."""
 
-_SHOWN_OF_CONTAINERS = ("container_id", "network_infos", "cgroup_info")
+_SHOWN_OF_CONTAINERS = ("container_id", "network_infos", "cgroup_info", "gpus")  # the last is ours
 
 
 def task_json(message: mesos_pb2.Task, resources: Resources) -> Json:

@@ -101,10 +101,12 @@ class ContainerRuns:
             f"{self._work_dir.executor(agent_id, executor.framework_id, executor.executor_id)}/{executor.container_id}"
         )
 
-    def pid_of(self, container_id: mesos_pb2.ContainerID) -> int | None:
-        """The supervisor of a container that runs, also of one nested in an executor's."""
-        container = self._containerizer.find(ContainerId.from_proto(container_id))
-        return container.pid if container is not None and container.termination is None else None
+    def fill_status(self, status: mesos_pb2.ContainerStatus) -> None:
+        """Add what is known of the container that it names, also of one nested in an executor's, if that runs."""
+        container = self._containerizer.find(ContainerId.from_proto(status.container_id))
+        if container is not None and container.termination is None:
+            status.ClearField("gpus")  # an executor may hand back what it was told before
+            status.MergeFrom(container.status())
 
     def _follow(self, executor: ExecutorRecord, run: Coroutine[None, None, None]) -> None:
         assert self._group is not None

@@ -47,15 +47,15 @@ class Reporter:
         core: AgentCore,
         agent_pid: Pid,
         recorder: Recorder,
-        pid_of: Callable[[mesos_pb2.ContainerID], int | None],
+        fill_status: Callable[[mesos_pb2.ContainerStatus], None],
         send: Callable[[Message], None],
     ) -> None:
-        """`pid_of`: what stands for a container that runs. `send`: to the master."""
+        """`fill_status`: adds what is known of the container that it names, if that runs. `send`: to the master."""
         self.updates = StatusUpdates()
         self._core = core
         self._recorder = recorder
         self._send = send
-        self._pid_of = pid_of
+        self._fill_status = fill_status
         self._pid = str(agent_pid)
         self._host = agent_pid.host
         self._agent_id = ""
@@ -146,12 +146,9 @@ class Reporter:
         if not container.HasField("container_id"):
             container.container_id.value = executor.container_id
             container.executor_pid = executor.pid or 0
-        elif container.container_id.HasField("parent"):
-            if status.state in TERMINAL_STATES:
-                return
-            pid = self._pid_of(container.container_id)
-            if pid is not None:
-                container.executor_pid = pid
+        elif container.container_id.HasField("parent") and status.state in TERMINAL_STATES:
+            return
+        self._fill_status(container)
         if not container.network_infos:
             container.network_infos.add().ip_addresses.add().ip_address = self._host
 
