@@ -81,7 +81,13 @@ def test_shares_of_nothing_are_zero() -> None:
 def test_names_that_carry_ids_and_states_become_labels() -> None:
     name = "master/frameworks/my%20%22job%22/f-1"
     snapshot = Snapshot(
-        gauges={"master/tasks_running": 3.0, "master/tasks_staging": 1.0, f"{name}/subscribed": 1.0},
+        gauges={
+            "master/tasks_running": 3.0,
+            "master/tasks_staging": 1.0,
+            f"{name}/subscribed": 1.0,
+            "slave/gpus/GPU-1/memory_used_bytes": 6.0,
+            "slave/gpus_total": 2.0,
+        },
         counters={
             "master/tasks_failed": 2.0,
             "master/task_failed/source_executor/reason_command_executor_failed": 2.0,
@@ -107,6 +113,10 @@ def test_names_that_carry_ids_and_states_become_labels() -> None:
         'mesos_master_tasks{state="staging"} 1.0',
         "# TYPE mesos_master_tasks_terminal counter",
         'mesos_master_tasks_terminal{state="failed"} 2.0',
+        "# TYPE mesos_slave_gpu_memory_used_bytes gauge",
+        'mesos_slave_gpu_memory_used_bytes{uuid="GPU-1"} 6.0',
+        "# TYPE mesos_slave_gpus_total gauge",
+        "mesos_slave_gpus_total 2.0",
     ]
 
 

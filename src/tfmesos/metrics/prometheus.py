@@ -34,6 +34,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             _PROGRAM + r"/executors_(?P<state>registering|running|terminating|terminated|preempted)",
             "{program}_executors",
         ),
+        (r"slave/gpus/(?P<uuid>[^/]+)/(?P<what>[a-z_]+)", "slave_gpu_{what}"),
         (r"master/slave_removals/reason_(?P<reason>[a-z]+)", "master_slave_removals_by_reason"),
         (_FRAMEWORK + r"/subscribed", "master_framework_subscribed"),
         (_FRAMEWORK + r"/(?P<what>calls|events|operations)", "master_framework_{what}"),

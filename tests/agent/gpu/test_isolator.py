@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.agent.gpu.units import unit
+from tests.gpu_machine import Description, Driver
+from tests.gpu_machine.cards import build_cards
+from tfmesos.agent import AgentFlags
 from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind
-from tfmesos.agent.gpu import GpuIsolator, GpuSupply
+from tfmesos.agent.gpu import GpuIsolator, GpuSupply, find_gpus
 from tfmesos.agent.isolators import IsolationFailed, LaunchEdits
 from tfmesos.cgroups import Device
 from tfmesos.resources import Resources
@@ -266,3 +269,31 @@ async def test_posix_gpus_names_cards_without_rules_and_says_when_there_are_none
     assert (with_one.devices, with_one.environment["CUDA_VISIBLE_DEVICES"]) == ((), "GPU-0")
     assert without.environment == {"CUDA_VISIBLE_DEVICES": ""}
     assert executor.environment["CUDA_VISIBLE_DEVICES"] == "GPU-1"
+
+
+async def test_statistics_and_metrics_tell_what_the_cards_do(
+    gpu_driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (card,) = build_cards(1, {})
+    (tmp_path / "machine").write_text(Description(cards=(card,)).text())
+    monkeypatch.setenv("FAKE_GPU_MACHINE", str(tmp_path / "machine"))
+    supply = await find_gpus(
+        AgentFlags(master="none", work_dir="/none", isolation="posix/gpus", nvidia_library=str(gpu_driver.nvml))
+    )
+    isolator = GpuIsolator(supply, lambda container_id: tmp_path / str(container_id), None)
+    await isolator.prepare(config(ROOT), parsed({"own": "gpus:1"}))
+
+    await isolator.refresh_usage()
+
+    usage = mesos_pb2.ResourceStatistics()
+    isolator.fill_usage(ROOT, usage)
+    (gpu,) = usage.gpus
+    assert (gpu.uuid, gpu.minor, gpu.memory_used_bytes, gpu.utilization) == (card.uuid, 0, 512 * 2**20, 0.1)
+    assert isolator.numbers() == {
+        f"slave/gpus/{card.uuid}/held": 1.0,
+        f"slave/gpus/{card.uuid}/memory_total_bytes": 40960.0 * 2**20,
+        f"slave/gpus/{card.uuid}/memory_used_bytes": 512.0 * 2**20,
+        f"slave/gpus/{card.uuid}/utilization": 0.1,
+    }
+    await isolator.cleanup(ROOT)
+    assert isolator.numbers()[f"slave/gpus/{card.uuid}/held"] == 0.0

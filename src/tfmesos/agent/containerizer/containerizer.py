@@ -119,6 +119,10 @@ class Containerizer:
         """All that are not forgotten."""
         return iter(self._tree)
 
+    async def refresh_usage(self) -> None:
+        """Have what containers tell of their use new, where that takes time."""
+        await self._isolation.refresh_usage()
+
     def is_launching(self, container_id: ContainerId) -> bool:
         """Whether a launch of this container is under way."""
         return self._tree.is_launching(container_id)

@@ -131,6 +131,19 @@ class GpuIsolator(QuietIsolator):
                 if sample.utilization is not None:
                     told.utilization = sample.utilization
 
+    def numbers(self) -> Mapping[str, float]:
+        """Metrics of each GPU, by its UUID: whether it is held, and what it does, as last sampled."""
+        numbers: dict[str, float] = {}
+        for unit in sorted(self.allocator.total):
+            name, sample = f"slave/gpus/{unit.uuid}", self.sampler.last(unit)
+            numbers[f"{name}/held"] = float(unit not in self.allocator.free)
+            if sample is not None:
+                numbers[f"{name}/memory_total_bytes"] = float(sample.memory_total_bytes)
+                numbers[f"{name}/memory_used_bytes"] = float(sample.memory_used_bytes)
+                if sample.utilization is not None:
+                    numbers[f"{name}/utilization"] = sample.utilization
+        return numbers
+
     async def cleanup(self, container_id: ContainerId) -> None:
         """What the container held is free."""
         if container_id not in self._book:

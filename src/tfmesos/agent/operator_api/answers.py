@@ -37,6 +37,10 @@ class StateAnswers:
             _Call.GET_RESOURCE_PROVIDERS: lambda _, response: response.get_resource_providers.SetInParent(),
         }
 
+    async def refresh_usage(self) -> None:
+        """Have what the containers use now, where somebody has to be asked for that."""
+        await self._view.containerizer.refresh_usage()
+
     def fill(self, call: _Call, response: _Response) -> bool:
         """Fill the response; false if the call is none of these."""
         fill = self._fills.get(call.type)

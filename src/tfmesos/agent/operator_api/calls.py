@@ -25,6 +25,7 @@ from tfmesos.wire.media import JSON, chosen_media
 _Call = agent_pb2.Call
 _Response = agent_pb2.Response
 _OPTIONAL_BODY = "get_containers"
+_MEASURING = (_Call.GET_CONTAINERS, _Call.GET_METRICS)
 
 
 class ContainerCalls(Protocol):
@@ -74,6 +75,8 @@ class OperatorApi:
             return reply(200)
         if call.type == _Call.PRUNE_IMAGES:
             return reply(200)  # there are no images here
+        if call.type in _MEASURING:
+            await self._answers.refresh_usage()
         response = _response(call)
         name = _Call.Type.Name(call.type)
         if not (await self._daemon_calls.fill(name, call, response) or self._answers.fill(call, response)):

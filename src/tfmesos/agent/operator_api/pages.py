@@ -20,6 +20,8 @@ from tfmesos.metrics import Metrics
 from tfmesos.transport import reply
 from tfmesos.wire.json_codec import dumps
 
+_MEASURING = ("/metrics", "/metrics/snapshot", "/containers", "/monitor/statistics")
+
 
 class Api:
     """Serves requests that are no libprocess messages."""
@@ -48,6 +50,7 @@ class Api:
             "/api/v1/executor": executors.handle,
             "/state": self._recovered(self._state),
         }
+        table |= {path: self._measured(table[path]) for path in _MEASURING}
         self._routes = Routes(AGENT_ID, table, {})
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -69,6 +72,15 @@ class Api:
         async def handle(request: web.BaseRequest) -> web.StreamResponse:
             if self._recovery_s is None:
                 return reply(503, NOT_RECOVERED)
+            return await handler(request)
+
+        return handle
+
+    def _measured(self, handler: Handler) -> Handler:
+        """Answers with what the containers use now, where somebody has to be asked for that."""
+
+        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+            await self._view.containerizer.refresh_usage()
             return await handler(request)
 
         return handle
