@@ -77,7 +77,7 @@ class GpuIsolator(QuietIsolator):
             self._book.admit(config.id, _wants(shares))
             self._keep(config.id)
         except (TooFewGpus, OSError) as error:
-            self._book.dismiss(config.id)
+            self._forget(config.id)
             raise IsolationFailed(_text(error)) from error
         return LaunchEdits(environment=self._environment(config), devices=self._rules(config.id))
 
@@ -148,11 +148,7 @@ class GpuIsolator(QuietIsolator):
         """What the container held is free."""
         if container_id not in self._book:
             return
-        self._book.dismiss(container_id)
-        try:
-            self._keep(container_id)
-        except OSError as error:  # the directory goes, too
-            _log.warning("container %s: its record of GPUs cannot be removed: %s", container_id, error.strerror)
+        self._forget(container_id)
         self._dismissed.set()
         self._dismissed = asyncio.Event()
 
@@ -179,6 +175,13 @@ class GpuIsolator(QuietIsolator):
         outer = self._book.outer(container_id)
         if outer is not None and self._book.holding(container_id).units:
             write_record(self._directory_of(outer), self._book.holding(outer))
+
+    def _forget(self, container_id: ContainerId) -> None:
+        self._book.dismiss(container_id)
+        try:
+            write_record(self._directory_of(container_id), Holding())
+        except OSError as error:  # the directory goes, too
+            _log.warning("container %s: its record of GPUs cannot be removed: %s", container_id, error.strerror)
 
     def _environment(self, config: ContainerConfig) -> Mapping[str, str]:
         """An enforced executor is told nothing: it sees what it may open, and that may grow, which no variable does."""
