@@ -81,6 +81,8 @@ class AgentReplay:
             await self._stop_master()
             await self._agent.close()
             await self._inbox.close()
+            if self._stand_ins is not None:
+                self._stand_ins.close()
 
     async def _start_master(self) -> None:
         if self._master is None:
@@ -126,7 +128,7 @@ class AgentReplay:
             await self._talks.pop(closed.connection).close()
             ended = self._subscriptions.get(closed.connection)
             if ended is not None and self._stand_ins is not None:
-                await self._stand_ins.end(*ended)
+                self._stand_ins.end(*ended)
 
     async def _end_agent(self) -> None:
         """The recorded agent has ended; the heading says by what."""
@@ -169,6 +171,8 @@ class AgentReplay:
             self.findings.note(row, ["our agent has ended"])
         if sent is None or not is_alive:
             return
+        if row.sender == "executor" and self._stand_ins is not None:
+            self.findings.note(row, await self._stand_ins.wait_running(self._patience))
         if row.connection not in self._talks or self._talks[row.connection].is_broken:
             self._talks[row.connection] = await Talk.open(self._agent.address)
         change = self._stand_ins.put_into if self._stand_ins is not None else None
