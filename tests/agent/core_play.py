@@ -19,7 +19,7 @@ def info(framework_id: str = "f", *, checkpoint: bool = False) -> mesos_pb2.Fram
     return made
 
 
-def build_core() -> AgentCore:
+def build_core(*, resizes_containers: bool = False) -> AgentCore:
     return AgentCore(
         CoreSettings(
             max_completed_frameworks=3,
@@ -27,6 +27,7 @@ def build_core() -> AgentCore:
             registration_timeout_s=60,
             reregistration_timeout_s=2,
             shutdown_grace_s=5,
+            resizes_containers=resizes_containers,
         )
     )
 

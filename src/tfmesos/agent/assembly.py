@@ -39,6 +39,7 @@ def build_runner(
             registration_timeout_s=flags.executor_registration_timeout,
             reregistration_timeout_s=flags.executor_reregistration_timeout,
             shutdown_grace_s=flags.executor_shutdown_grace_period,
+            resizes_containers=containerizer.is_resizing,
         )
     )
     socket = listens_on.path if isinstance(listens_on, UnixAddress) else None

@@ -22,6 +22,7 @@ from tfmesos.agent.containerizer import (
     ContainerKind,
     LaunchFailed,
 )
+from tfmesos.agent.isolators import Limitation
 from tfmesos.agent.sandboxes.work_dir import WorkDir
 from tfmesos.agent.users import user_name
 from tfmesos.supervision import ConsoleBusy, SupervisionError, Termination
@@ -118,7 +119,8 @@ class ContainerApi:
         termination = await container.wait()
         response = agent_pb2.Response(type=agent_pb2.Response.Type.Value(_Call.Type.Name(call.type)))
         is_nested = call.type == _Call.WAIT_NESTED_CONTAINER
-        _tell(termination, response.wait_nested_container if is_nested else response.wait_container)
+        found = response.wait_nested_container if is_nested else response.wait_container
+        _tell(termination, container.limitation, found)
         media = chosen_media(request.headers.get("Accept"))
         assert media is not None
         return reply(200, encode(response, media), media)
@@ -247,6 +249,7 @@ def _unknown(call: agent_pb2.Call) -> web.Response:
 
 def _tell(
     termination: Termination,
+    limitation: Limitation | None,
     found: agent_pb2.Response.WaitContainer | agent_pb2.Response.WaitNestedContainer,
 ) -> None:
     found.SetInParent()
@@ -254,6 +257,9 @@ def _tell(
         found.exit_status = termination.wait_status
     if termination.message:
         found.message = termination.message
+    if limitation is not None:
+        found.state, found.reason, found.message = mesos_pb2.TASK_FAILED, limitation.reason, limitation.message
+        found.limitation.resources.extend(limitation.resources)
 
 
 async def _cancel(*tasks: asyncio.Task[object] | asyncio.Future[object]) -> None:

@@ -107,6 +107,11 @@ class Containerizer:
         finally:
             self._tree.end_launch(config.id)
 
+    @property
+    def is_resizing(self) -> bool:
+        """Whether `update` does anything."""
+        return self._isolation.is_resizing
+
     def find(self, container_id: ContainerId) -> Container | None:
         """A container that was launched and is not forgotten, running or ended."""
         return self._tree.find(container_id)

@@ -8,6 +8,7 @@ launches.py         tasks that arrive
 command_tasks.py    tasks whose executor the agent itself is
 executor_tasks.py   executors with a program of their own, seen from outside
 executor_calls.py   what such executors say
+resizing.py         what executors' containers hold while tasks come and go
 reports.py          what frameworks are told
 restoring.py        what the agent before has kept
 updates.py          the streams of status updates
@@ -35,6 +36,7 @@ from tfmesos.agent.core.actions import (
     StartContainer,
     StopChecks,
     Tell,
+    UpdateContainer,
 )
 from tfmesos.agent.core.agent_core import AgentCore
 from tfmesos.agent.core.books import CoreSettings
@@ -89,6 +91,7 @@ __all__ = [
     "TaskKey",
     "TaskRecord",
     "Tell",
+    "UpdateContainer",
     "has_capability",
     "own_grace_of",
 ]

@@ -67,6 +67,14 @@ class OpenGate:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateContainer:
+    """Have the container hold what its executor and these tasks need, and no more; `resized` tells when it does."""
+
+    executor: ExecutorRecord
+    tasks: Sequence[TaskRecord]
+
+
+@dataclass(frozen=True, slots=True)
 class Deliver:
     """These tasks go to their executor now; the event that says so follows (COMMAND: none, the gate opens)."""
 
@@ -173,4 +181,15 @@ Fact = (
     | ForgetExecutor
     | ForgetFramework
 )
-Action = Fact | StartContainer | OpenGate | KillContainer | SendEvent | CloseStream | Tell | StartChecks | StopChecks
+Action = (
+    Fact
+    | StartContainer
+    | OpenGate
+    | UpdateContainer
+    | KillContainer
+    | SendEvent
+    | CloseStream
+    | Tell
+    | StartChecks
+    | StopChecks
+)

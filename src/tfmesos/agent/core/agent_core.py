@@ -5,7 +5,9 @@ Events are its methods; each returns what is to be done, in order. Times are sec
 Promises (tested by hypothesis): a task that was accepted gets exactly one terminal report and none after it, unless its
 framework is shut down: its tasks get none from then on; a container that was forked is opened at most once and never
 after a kill; an executor gets no event after it was told to shut down but acknowledgements, and none after its end; a
-record goes when all terminal updates are acknowledged and its container is gone, whichever comes last.
+record goes when all terminal updates are acknowledged and its container is gone, whichever comes last. Where containers
+are resized, a task is delivered only to a container that holds what it needs, and its end is reported only when the
+container does not any more.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from tfmesos.agent.core.executor_tasks import ExecutorTasks
 from tfmesos.agent.core.launches import Launches, Order
 from tfmesos.agent.core.records import ExecutorRecord, FrameworkRecord, Kind, TaskKey, TaskRecord
 from tfmesos.agent.core.reports import Reports, Status
+from tfmesos.agent.core.resizing import Resizing
 from tfmesos.agent.core.restoring import Clocks, Found, Restoration
 from tfmesos.wire import executor_pb2, mesos_pb2
 
@@ -36,12 +39,13 @@ class AgentCore:
         self._books = Books(settings)
         self._deadlines = Deadlines()
         self._reports = Reports(self._books)
+        self._resizing = Resizing(self._books, self._reports)
         parts = (self._books, self._deadlines, self._reports)
-        self._launches = Launches(*parts)
         self._commands = CommandTasks(*parts)
-        self._executors = ExecutorTasks(*parts)
-        self._calls = ExecutorCalls(*parts, self._executors)
-        self._restoration = Restoration(self._books, self._deadlines, self._commands)
+        self._launches = Launches(*parts, self._resizing)
+        self._executors = ExecutorTasks(*parts, self._resizing)
+        self._calls = ExecutorCalls(*parts, self._resizing, self._executors)
+        self._restoration = Restoration(self._books, self._deadlines, self._resizing, self._commands)
 
     @property
     def settings(self) -> CoreSettings:
@@ -119,6 +123,10 @@ class AgentCore:
         self.counts["executors_terminated"] += 1
         part = self._commands if executor.kind is Kind.COMMAND else self._executors
         return [*part.ended(executor, ending), *self._books.settle(executor)]
+
+    def resized(self, executor: ExecutorRecord, fault: str | None = None) -> list[Action]:
+        """The container holds what UpdateContainer asked for last, or why it cannot."""
+        return self._resizing.resized(executor) if fault is None else self._executors.not_resized(executor, fault)
 
     def subscribed(self, executor: ExecutorRecord, call: executor_pb2.Call.Subscribe, now: float) -> list[Action]:
         """The executor has a stream now."""

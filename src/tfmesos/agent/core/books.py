@@ -25,6 +25,8 @@ class CoreSettings:
     registration_timeout_s: float = 60.0
     reregistration_timeout_s: float = 2.0
     shutdown_grace_s: float = 5.0
+    resizes_containers: bool = False
+    """Whether an executor's container is told of each task that comes and goes, before anybody else."""
 
 
 class Books:

@@ -169,6 +169,7 @@ class CommandTasks:
             message="; ".join(parts),
             reason=cause.reason if cause else Status.REASON_EXECUTOR_TERMINATED,
             source=Status.SOURCE_AGENT,
+            limitation=cause.limitation if cause else (),
         )
 
 

@@ -6,17 +6,21 @@ from tfmesos.agent.core.actions import Action, CloseStream, Report, SendEvent, T
 from tfmesos.agent.core.books import Books, Deadlines
 from tfmesos.agent.core.events import Event, acknowledged_event, kill_event
 from tfmesos.agent.core.executor_tasks import ExecutorTasks
-from tfmesos.agent.core.launches import deliver
 from tfmesos.agent.core.records import ExecutorRecord, Phase, TaskKey
 from tfmesos.agent.core.reports import Reports
+from tfmesos.agent.core.resizing import Resizing
 from tfmesos.wire import executor_pb2, internal_pb2, mesos_pb2
+from tfmesos.wire.text import TERMINAL_STATES
 
 
 class ExecutorCalls:
     """SUBSCRIBE, UPDATE and MESSAGE of executors that are known and whose calls are valid."""
 
-    def __init__(self, books: Books, deadlines: Deadlines, reports: Reports, executors: ExecutorTasks) -> None:
+    def __init__(
+        self, books: Books, deadlines: Deadlines, reports: Reports, resizing: Resizing, executors: ExecutorTasks
+    ) -> None:
         self._books = books
+        self._resizing = resizing
         self._executors = executors
         self._deadlines = deadlines
         self._reports = reports
@@ -34,10 +38,12 @@ class ExecutorCalls:
         actions = self._catch_up(executor, call)
         if not executor.has_worked and not executor.queue:
             return [told, *actions, *self._executors.shut_down(executor, now)]
-        return [told, *actions, *deliver(executor)]
+        return [told, *actions, *self._resizing.admit(executor)]
 
     def updated(self, executor: ExecutorRecord, status: mesos_pb2.TaskStatus) -> list[Action]:
         """A status update. It is acknowledged as soon as this agent answers for it; a repeated one, too.
+
+        A task's last one the agent may have to keep to itself for a while (Resizing).
 
         Nothing is said of a framework that is shut down, of a task after its end, or before the executor was given it.
         """
@@ -48,12 +54,15 @@ class ExecutorCalls:
         if record is None:
             return [*self._report_unknown(executor, status), acknowledged]
         if status.uuid in record.uuids:
-            return [acknowledged]
-        if record.has_ended or not record.is_delivered:
+            is_withheld = record.withheld is not None and record.withheld.uuid == status.uuid
+            return [] if is_withheld else [acknowledged]
+        if record.is_over or not record.is_delivered:
             self._books.counts["invalid_status_updates"] += 1
             return [acknowledged]
         self._books.counts["valid_status_updates"] += 1
         record.uuids.append(status.uuid)
+        if status.state in TERMINAL_STATES:
+            return self._resizing.dismiss(record, status)
         return [*self._reports.given(record, status), acknowledged]
 
     def messaged(self, executor: ExecutorRecord, data: bytes) -> list[Action]:
@@ -72,11 +81,14 @@ class ExecutorCalls:
         missing = [
             record
             for record in executor.tasks.values()
-            if record.is_delivered and record.task.state == mesos_pb2.TASK_STAGING and record.key.task_id not in known
+            if record.is_delivered
+            and not record.is_over
+            and record.task.state == mesos_pb2.TASK_STAGING
+            and record.key.task_id not in known
         ]
         for record in missing:
-            actions += self._reports.lost_in_restart(record)
-        killed = [record for record in executor.tasks.values() if record.is_killed and not record.has_ended]
+            actions += self._resizing.dismiss(record, self._reports.lost_status(record))
+        killed = [record for record in executor.tasks.values() if record.is_killed and not record.is_over]
         return [*actions, *(SendEvent(executor, kill_event(record)) for record in killed)]
 
     def _report_unknown(self, executor: ExecutorRecord, status: mesos_pb2.TaskStatus) -> list[Action]:

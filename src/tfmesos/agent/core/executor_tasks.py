@@ -17,6 +17,7 @@ from tfmesos.agent.core.command_tasks import grace_of
 from tfmesos.agent.core.events import NANOSECONDS, Ending, Event, kill_event, message_event
 from tfmesos.agent.core.records import Capability, Cause, ExecutorRecord, Launch, Phase, TaskRecord
 from tfmesos.agent.core.reports import Reports, Status, exited
+from tfmesos.agent.core.resizing import Resizing
 from tfmesos.flags import format_duration
 from tfmesos.wire import mesos_pb2
 
@@ -27,14 +28,17 @@ _GROUP_BEFORE_DELIVERY = "A task within the task group was killed before deliver
 class ExecutorTasks:
     """From the container's fork to its end; what the executor itself says is in `executor_calls`."""
 
-    def __init__(self, books: Books, deadlines: Deadlines, reports: Reports) -> None:
+    def __init__(self, books: Books, deadlines: Deadlines, reports: Reports, resizing: Resizing) -> None:
         self._books = books
         self._deadlines = deadlines
         self._reports = reports
+        self._resizing = resizing
 
     def forked(self, executor: ExecutorRecord) -> list[Action]:
         """The supervisor waits at its gate."""
-        return [KillContainer(executor, 0.0) if executor.is_ending else OpenGate(executor)]
+        if executor.is_ending:
+            return [KillContainer(executor, 0.0)]
+        return [OpenGate(executor), *self._resizing.ask(executor)]
 
     def failed(self, executor: ExecutorRecord, message: str) -> list[Action]:
         """No container came to be: nothing of it is left."""
@@ -47,6 +51,7 @@ class ExecutorTasks:
         executor.is_subscribed = False
         executor.queue.clear()
         actions: list[Action] = [CloseStream(executor), Tell(exited(executor, ending.wait_status))]
+        actions += self._resizing.release(executor)
         for record in executor.tasks.values():
             if not record.has_ended:
                 actions += self._end(record, ending)
@@ -55,7 +60,7 @@ class ExecutorTasks:
     def kill(self, record: TaskRecord, grace_s: float | None) -> list[Action]:
         """The framework wants the task to end. An executor that ends anyway is not told."""
         executor = record.executor
-        if record.has_ended or executor.is_ending:
+        if record.is_over or executor.is_ending:
             return []
         if not record.is_delivered:
             return self._kill_queued(record)
@@ -78,6 +83,15 @@ class ExecutorTasks:
         if executor.phase is Phase.RUNNING and not executor.framework.info.checkpoint:
             self._deadlines.set(executor, now + self._grace_of(executor))
         return []
+
+    def not_resized(self, executor: ExecutorRecord, fault: str) -> list[Action]:
+        """The container cannot be made to hold what it should: the tasks that need more fail, or all."""
+        actions = self._resizing.failed(executor, fault)
+        if actions is None:
+            cause = Cause(reason=Status.REASON_CONTAINER_UPDATE_FAILED, message=f"Container update failed: {fault}")
+            return [KillContainer(executor, 0.0)] if executor.is_ending else self.destroy(executor, cause)
+        is_idle = not executor.is_ending and not executor.queue and not executor.has_worked
+        return [*actions, *(self.destroy(executor, None) if is_idle and actions else [])]
 
     def message(self, executor: ExecutorRecord | None, data: bytes) -> list[Action]:
         """A framework's message; dropped if the executor cannot hear it."""
@@ -136,6 +150,7 @@ class ExecutorTasks:
             message="; ".join([*texts, *([ending.message] if ending.message else [])]),
             reason=told.reason,
             source=Status.SOURCE_AGENT,
+            limitation=told.limitation,
         )
 
     def _kill_queued(self, record: TaskRecord) -> list[Action]:
@@ -145,13 +160,14 @@ class ExecutorTasks:
         executor.queue.remove(launch)
         actions: list[Action] = []
         for killed in launch.tasks:
-            actions += self._reports.own(
+            status = self._reports.own_status(
                 killed,
                 mesos_pb2.TASK_KILLED,
                 message=_text_of(launch),
                 reason=Status.REASON_TASK_KILLED_DURING_LAUNCH,
                 source=Status.SOURCE_AGENT,
             )
+            actions += self._resizing.dismiss(killed, status)
         is_idle = executor.phase is Phase.REGISTERING and not executor.queue and not executor.has_worked
         return [*actions, *(self.destroy(executor, None) if is_idle else [])]
 

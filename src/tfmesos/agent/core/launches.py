@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfmesos.agent.core.actions import Action, Deliver, KeepTasks, SendEvent, StartContainer, Tell
+from tfmesos.agent.core.actions import Action, KeepTasks, StartContainer, Tell
 from tfmesos.agent.core.books import MAX_COMPLETED_TASKS, Books, Deadlines
-from tfmesos.agent.core.events import launch_event
-from tfmesos.agent.core.records import ExecutorRecord, FrameworkRecord, Kind, Launch, Phase, Reason, TaskKey, TaskRecord
+from tfmesos.agent.core.records import ExecutorRecord, FrameworkRecord, Kind, Launch, Reason, TaskKey, TaskRecord
 from tfmesos.agent.core.reports import Reports, Status, exited_message
+from tfmesos.agent.core.resizing import Resizing
 from tfmesos.agent.core.texts import command_executor_name
 from tfmesos.checks import empty_status
 from tfmesos.wire import mesos_pb2
@@ -39,10 +39,11 @@ class Order:
 class Launches:
     """Accepts tasks."""
 
-    def __init__(self, books: Books, deadlines: Deadlines, reports: Reports) -> None:
+    def __init__(self, books: Books, deadlines: Deadlines, reports: Reports, resizing: Resizing) -> None:
         self._books = books
         self._deadlines = deadlines
         self._reports = reports
+        self._resizing = resizing
 
     def run(self, order: Order, container_id: str, now: float) -> list[Action]:
         """Queue the tasks for their executor, which is started if there is none.
@@ -62,7 +63,10 @@ class Launches:
             executor = self._add_executor(framework, order, container_id, now)
         launch = _queue(executor, order)
         actions.append(KeepTasks(executor, launch.tasks, is_new))
-        return [*actions, *([StartContainer(executor)] if is_new else deliver(executor))]
+        if not is_new:
+            return [*actions, *self._resizing.admit(executor)]
+        self._resizing.launched(executor)
+        return [*actions, StartContainer(executor)]
 
     def _fault(self, order: Order, executor: ExecutorRecord | None) -> tuple[Reason, str] | None:
         terminated = Status.REASON_EXECUTOR_TERMINATED
@@ -136,17 +140,3 @@ def _queue(executor: ExecutorRecord, order: Order) -> Launch:
     if executor.kind is not Kind.COMMAND:
         executor.queue.append(launch)
     return launch
-
-
-def deliver(executor: ExecutorRecord) -> list[Action]:
-    """Give a subscribed executor what is queued for it."""
-    if executor.phase is not Phase.RUNNING or not executor.is_subscribed:
-        return []
-    actions: list[Action] = []
-    while executor.queue:
-        launch = executor.queue.popleft()
-        for record in launch.tasks:
-            record.is_delivered = True
-        executor.has_worked = True
-        actions += [Deliver(executor, launch.tasks), SendEvent(executor, launch_event(launch))]
-    return actions

@@ -68,6 +68,7 @@ class Cause:
     state: State = mesos_pb2.TASK_FAILED
     reason: Reason = mesos_pb2.TaskStatus.REASON_EXECUTOR_TERMINATED
     message: str = ""
+    limitation: tuple[mesos_pb2.Resource, ...] = ()  # what was used of the resource whose limit was passed
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -83,11 +84,17 @@ class TaskRecord:
     kill_grace_s: float | None = None  # what the kill said; None: the task's own
     is_overdue: bool = False  # max_completion_time has passed
     has_ended: bool = False
+    withheld: mesos_pb2.TaskStatus | None = None  # its terminal status, while the container holds what it needed
     group: int = 0  # tasks of one executor with the same number, not 0, came together
     uuids: deque[bytes] = field(default_factory=lambda: deque(maxlen=_UUIDS_KEPT))  # of its executor's last updates
     healthy: bool | None = None
     is_unhealthy: bool = False  # killed because its health check failed too often
     check_status: mesos_pb2.CheckStatusInfo | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing can become of it any more, told or not."""
+        return self.has_ended or self.withheld is not None
 
     def forget_info(self) -> None:
         """Keep only what is told of a completed task: environments can be large."""
@@ -117,6 +124,8 @@ class ExecutorRecord:
     is_recovered: bool = False  # it was there before this agent, and has not subscribed since
     has_worked: bool = False  # it was given a task at least once
     has_container: bool = True
+    granted: frozenset[str] | None = frozenset()  # of resized containers: tasks it holds what is needed for; None: ?
+    growing: frozenset[str] | None = None  # for which it is to, as soon as `resized` says so; None: as it is
     deadline: float | None = None  # when the agent's patience ends: it has to subscribe, or to be gone
     cause: Cause | None = None  # why the agent ends it, if it does
     tasks: dict[str, TaskRecord] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tfmesos.agent.core.actions import Action, Report
 from tfmesos.agent.core.books import Books
@@ -37,16 +37,33 @@ class Reports:
         message: str = "",
         reason: Reason | None = None,
         source: Source = Status.SOURCE_EXECUTOR,
+        limitation: Sequence[mesos_pb2.Resource] = (),
     ) -> list[Action]:
         """What this agent says of a task, for itself or for a command task's executor."""
+        status = self.own_status(record, state, message=message, reason=reason, source=source, limitation=limitation)
+        return self.given(record, status)
+
+    def own_status(
+        self,
+        record: TaskRecord,
+        state: State,
+        *,
+        message: str = "",
+        reason: Reason | None = None,
+        source: Source = Status.SOURCE_EXECUTOR,
+        limitation: Sequence[mesos_pb2.Resource] = (),
+    ) -> mesos_pb2.TaskStatus:
+        """The same, not told yet."""
         status = Status(state=state, source=source)
         if message:
             status.message = message
         if reason is not None:
             status.reason = reason
+        if limitation:
+            status.limitation.resources.extend(limitation)
         if source == Status.SOURCE_EXECUTOR:
             _add_findings(record, status)
-        return self.given(record, status)
+        return status
 
     def given(self, record: TaskRecord, status: mesos_pb2.TaskStatus) -> list[Action]:
         """A status of a task as its executor said it."""
@@ -63,8 +80,12 @@ class Reports:
 
     def lost_in_restart(self, record: TaskRecord) -> list[Action]:
         """It was handed over, but nothing of it ran when the agent before was lost."""
+        return self.given(record, self.lost_status(record))
+
+    def lost_status(self, record: TaskRecord) -> mesos_pb2.TaskStatus:
+        """The same, not told yet."""
         is_aware = record.executor.framework.has_capability(Capability.PARTITION_AWARE)
-        return self.own(
+        return self.own_status(
             record,
             mesos_pb2.TASK_DROPPED if is_aware else mesos_pb2.TASK_LOST,
             message=_RESTARTED,

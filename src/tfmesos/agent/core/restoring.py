@@ -17,6 +17,7 @@ from tfmesos.agent.core.command_tasks import CommandTasks, is_checked
 from tfmesos.agent.core.events import NANOSECONDS
 from tfmesos.agent.core.launches import add_task, build_executor
 from tfmesos.agent.core.records import ExecutorRecord, FrameworkRecord, Kind, Launch, Phase, TaskRecord
+from tfmesos.agent.core.resizing import Resizing
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.tasks import remember_status
 from tfmesos.wire.text import TERMINAL_STATES
@@ -46,9 +47,10 @@ class Clocks:
 class Restoration:
     """Makes records of what was kept. Of containers that were not found the caller tells afterwards that they ended."""
 
-    def __init__(self, books: Books, deadlines: Deadlines, commands: CommandTasks) -> None:
+    def __init__(self, books: Books, deadlines: Deadlines, resizing: Resizing, commands: CommandTasks) -> None:
         self._books = books
         self._deadlines = deadlines
+        self._resizing = resizing
         self._commands = commands
 
     def restore(self, kept: Recovered, found: Mapping[str, Found], clocks: Clocks) -> list[Action]:
@@ -129,7 +131,8 @@ class Restoration:
             self._deadlines.set(executor, clocks.now + settings.reregistration_timeout_s)
         else:
             self._deadlines.set(executor, clocks.now + settings.registration_timeout_s)
-        return []
+        self._resizing.recovered(executor)
+        return self._resizing.ask(executor)
 
 
 def _restore_task(executor: ExecutorRecord, kept: RecoveredTask) -> TaskRecord:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Protocol
 
 from tfmesos.agent.containerizer import (
@@ -15,14 +16,17 @@ from tfmesos.agent.containerizer import (
     ContainerKind,
     LaunchFailed,
 )
-from tfmesos.agent.core import Ending, ExecutorRecord, Kind, own_grace_of
+from tfmesos.agent.core import Cause, Ending, ExecutorRecord, Kind, TaskRecord, own_grace_of
+from tfmesos.agent.isolators import OWN, IsolationFailed, Limitation, Shares
 from tfmesos.agent.runner.environment import Environments, ExecutorPlace
 from tfmesos.agent.runner.refusals import executor_refusal, refusal
 from tfmesos.agent.runner.reporter import Recorder
 from tfmesos.agent.sandboxes.work_dir import WorkDir
+from tfmesos.resources import Resources, ResourcesError
 from tfmesos.wire import mesos_pb2
 
 _DEFAULT_EXECUTOR = "tfmesos.executors.default"
+_log = logging.getLogger(__name__)
 
 
 class ContainerEvents(Protocol):
@@ -36,6 +40,9 @@ class ContainerEvents(Protocol):
 
     def failed(self, executor: ExecutorRecord, message: str) -> None:
         """No container came to be."""
+
+    def resized(self, executor: ExecutorRecord, fault: str | None) -> None:
+        """The container holds what was asked for last, or why it cannot."""
 
     def ended(self, executor: ExecutorRecord, ending: Ending) -> None:
         """Nothing of the container is left."""
@@ -59,6 +66,7 @@ class ContainerRuns:
         self._pid = agent_pid
         self._running: dict[str, asyncio.Task[None]] = {}
         self._allowed: set[str] = set()  # whose gate is to be opened
+        self._updates: set[asyncio.Task[None]] = set()
         self._events: ContainerEvents | None = None
         self._group: asyncio.TaskGroup | None = None
 
@@ -69,14 +77,23 @@ class ContainerRuns:
 
     async def close(self) -> None:
         """Follow none any more; no launch is under way afterwards. The containers themselves go on."""
-        running = list(self._running.values())
+        running = [*self._running.values(), *self._updates]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
     def start(self, executor: ExecutorRecord, agent_id: str) -> None:
-        """Launch the executor's container."""
-        self._follow(executor, self._launch(executor, agent_id))
+        """Launch the executor's container, for the tasks that it has now."""
+        tasks = [record.info for record in executor.tasks.values()]
+        self._follow(executor, self._launch(executor, agent_id, tasks))
+
+    def update(self, executor: ExecutorRecord, tasks: Iterable[TaskRecord]) -> None:
+        """Have the container hold what the executor and these tasks need, and tell when it does."""
+        assert self._group is not None
+        update = self._update(executor, [record.info for record in tasks])
+        updating = self._group.create_task(update, name=f"update of container {executor.container_id}")
+        self._updates.add(updating)
+        updating.add_done_callback(self._updates.discard)
 
     def adopt(self, executor: ExecutorRecord, container: Container) -> None:
         """Follow a container that was there before this agent."""
@@ -114,11 +131,22 @@ class ContainerRuns:
         self._running[executor.container_id] = running
         running.add_done_callback(lambda _: self._running.pop(executor.container_id, None))
 
-    async def _launch(self, executor: ExecutorRecord, agent_id: str) -> None:
+    async def _update(self, executor: ExecutorRecord, tasks: Iterable[mesos_pb2.TaskInfo]) -> None:
         assert self._events is not None
         try:
-            container = await self._containerizer.launch(self._config(executor, agent_id))
-        except LaunchFailed as error:
+            shares = {OWN: Resources.from_proto(executor.info.resources), **_shares(tasks)}
+            await self._containerizer.update(ContainerId(executor.container_id), shares)
+        except (IsolationFailed, ResourcesError) as error:
+            _log.warning("container %s: cannot be resized: %s", executor.container_id, error)
+            self._events.resized(executor, str(error))
+        else:
+            self._events.resized(executor, None)
+
+    async def _launch(self, executor: ExecutorRecord, agent_id: str, tasks: Iterable[mesos_pb2.TaskInfo]) -> None:
+        assert self._events is not None
+        try:
+            container = await self._containerizer.launch(self._config(executor, agent_id, tasks))
+        except (LaunchFailed, ResourcesError) as error:
             self._events.failed(executor, str(error))
             return
         self._events.forked(executor, container.pid)
@@ -132,11 +160,16 @@ class ContainerRuns:
     async def _wait(self, executor: ExecutorRecord, container: Container) -> None:
         assert self._events is not None
         termination = await container.wait()
-        self._events.ended(executor, Ending(wait_status=termination.wait_status, message=termination.message))
+        ending = Ending(
+            wait_status=termination.wait_status,
+            message=termination.message,
+            cause=_cause(container.limitation) if container.limitation is not None else None,
+        )
+        self._events.ended(executor, ending)
         await self._recorder.wait_written()  # else a next agent would know neither the end nor the container
         self._containerizer.forget(container.id)
 
-    def _config(self, executor: ExecutorRecord, agent_id: str) -> ContainerConfig:
+    def _config(self, executor: ExecutorRecord, agent_id: str, tasks: Iterable[mesos_pb2.TaskInfo]) -> ContainerConfig:
         framework = executor.framework.info
         executor.directory = self.directory_of(executor, agent_id)
         place = ExecutorPlace(
@@ -158,6 +191,7 @@ class ContainerRuns:
             user=command.user or framework.user,
             container=info.container if info.HasField("container") else None,
             resources=tuple(info.resources),
+            shares=_shares(tasks) if self._containerizer.is_resizing else {},
             environment=self._environments.of_executor(framework, place),
             checkpoint=framework.checkpoint,
         )
@@ -176,6 +210,15 @@ class ContainerRuns:
             environment=self._environments.of_task(task, framework, place),
             checkpoint=framework.checkpoint,
         )
+
+
+def _shares(tasks: Iterable[mesos_pb2.TaskInfo]) -> Shares:
+    """What each of these tasks needs. Raises ResourcesError."""
+    return {task.task_id.value: Resources.from_proto(task.resources) for task in tasks}
+
+
+def _cause(limitation: Limitation) -> Cause:
+    return Cause(reason=limitation.reason, message=limitation.message, limitation=limitation.resources)
 
 
 def _raise_if(fault: str | None) -> None:

@@ -45,6 +45,7 @@ from tfmesos.agent.core import (
     TaskKey,
     TaskRecord,
     Tell,
+    UpdateContainer,
 )
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.runner.container_runs import ContainerRuns
@@ -83,6 +84,7 @@ class Runner:
         self._performers: Mapping[type, Callable[[Any], None]] = {
             StartContainer: lambda action: self._containers.start(action.executor, self._agent_id),
             OpenGate: lambda action: self._containers.allow(action.executor),
+            UpdateContainer: lambda action: self._containers.update(action.executor, action.tasks),
             KillContainer: lambda action: self._containers.kill(action.executor, action.grace_s),
             SendEvent: lambda action: self._streams.send(action.executor.container_id, action.event),
             CloseStream: lambda action: self._streams.close(action.executor.container_id),
@@ -208,6 +210,10 @@ class Runner:
     def failed(self, executor: ExecutorRecord, message: str) -> None:
         """A container did not come to be."""
         self._do(self.core.failed(executor, message))
+
+    def resized(self, executor: ExecutorRecord, fault: str | None) -> None:
+        """A container holds what was asked for last, or why it cannot."""
+        self._do(self.core.resized(executor, fault))
 
     def ended(self, executor: ExecutorRecord, ending: Ending) -> None:
         """Nothing of a container is left."""
