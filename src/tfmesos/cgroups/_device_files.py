@@ -15,10 +15,15 @@ _UNRESTRICTED = "a *:* rwm"
 
 
 class DeviceFiles:
-    """The rules of one cgroup (DeviceControl)."""
+    """The rules of one cgroup (DeviceControl).
 
-    def __init__(self, path: str) -> None:
+    `passage` is the directory between it and what is nested in it: the kernel takes from it what its parent loses, but
+    gives it nothing that its parent gains, and so neither to what is nested.
+    """
+
+    def __init__(self, path: str, passage: str | None = None) -> None:
         self._path = path
+        self._passage = passage
 
     def read(self) -> list[DeviceRule]:
         """An unrestricted cgroup allows all."""
@@ -29,25 +34,35 @@ class DeviceFiles:
         """Only what differs is written, additions first: the rest is never touched."""
         wanted = _by_device(rules)
         if _UNRESTRICTED in self._lines():
-            _files.write(f"{self._path}/devices.deny", "a")
-            self._change(wanted, {})
+            self._deny_all()
+            self._change(wanted)
             return
         before = _by_device(self.read())
         try:
-            self._change(_without(wanted, before), _without(before, wanted))
+            self._change(wanted)
         except CgroupError:
             with contextlib.suppress(CgroupError):
-                now = _by_device(self.read())
-                self._change(_without(before, now), _without(now, before))
+                self._change(before)
             raise
+        if self._passage is not None and _files.exists(self._passage):
+            DeviceFiles(self._passage).set(rules)
 
     def _lines(self) -> list[str]:
         return _files.read(f"{self._path}/devices.list").splitlines()
 
-    def _change(self, additions: Mapping[Device, str], removals: Mapping[Device, str]) -> None:
-        for device, access in additions.items():
+    def _deny_all(self) -> None:
+        try:
+            _files.write(f"{self._path}/devices.deny", "a")
+        except CgroupError as error:
+            if _files.directories(self._path):
+                raise CgroupError(f"{error} (there are cgroups below it already)") from error
+            raise
+
+    def _change(self, wanted: Mapping[Device, str]) -> None:
+        now = _by_device(self.read())
+        for device, access in _without(wanted, now).items():
             self._write("devices.allow", DeviceRule(device, access))
-        for device, access in removals.items():
+        for device, access in _without(now, wanted).items():
             self._write("devices.deny", DeviceRule(device, access))
 
     def _write(self, name: str, rule: DeviceRule) -> None:

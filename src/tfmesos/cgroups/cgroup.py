@@ -9,6 +9,11 @@ import time
 from dataclasses import dataclass
 
 from tfmesos.cgroups import _files, _killing
+from tfmesos.cgroups._cpu import CpuV1, CpuV2
+from tfmesos.cgroups._device_files import DeviceFiles
+from tfmesos.cgroups._device_programs import DevicePrograms
+from tfmesos.cgroups._memory import MemoryV1, MemoryV2
+from tfmesos.cgroups._pids import Pids
 from tfmesos.cgroups.controls import CpuControl, DeviceControl, MemoryControl, PidsControl
 from tfmesos.cgroups.errors import CgroupError
 
@@ -88,26 +93,18 @@ class Cgroup:
         """Which device nodes may be opened."""
         part = self._part_of("devices")
         if part.version == 1:
-            from tfmesos.cgroups._device_files import DeviceFiles
-
-            return DeviceFiles(part.path)
-        from tfmesos.cgroups._device_programs import DevicePrograms
-
+            return DeviceFiles(part.path, f"{part.path}/{NESTED}")
         return DevicePrograms(part.path)
 
     @property
     def memory(self) -> MemoryControl:
         """Limits and use of memory."""
-        from tfmesos.cgroups._memory import MemoryV1, MemoryV2
-
         part = self._part_of("memory")
         return MemoryV1(part.path) if part.version == 1 else MemoryV2(part.path)
 
     @property
     def cpu(self) -> CpuControl:
         """Shares, limits and use of processor time; used time is told on version 1 where `cpuacct` is wanted, too."""
-        from tfmesos.cgroups._cpu import CpuV1, CpuV2
-
         part = self._part_of("cpu")
         if part.version == 2:
             return CpuV2(part.path)
@@ -117,8 +114,6 @@ class Cgroup:
     @property
     def pids_limit(self) -> PidsControl:
         """How many processes and threads there may be."""
-        from tfmesos.cgroups._pids import Pids
-
         return Pids(self._part_of("pids").path)
 
     def _part_of(self, controller: str) -> Part:

@@ -5,14 +5,14 @@
     <tree>/<root>/<container>/mesos/<nested>[/leaf]  a container in a container, to any depth
 
 This is Mesos' layout (Mesos 1.11: src/slave/containerizer/mesos/linux_launcher.cpp; HEAD for version 2), so that an
-agent finds what another one left.
+agent finds what another one left. Several agents may have the same root: each outermost cgroup bears its owner's name.
 """
 
 import contextlib
 import os
 from collections.abc import Collection, Iterator
 
-from tfmesos.cgroups import _files
+from tfmesos.cgroups import _files, _ownership
 from tfmesos.cgroups.cgroup import LEAF, NESTED, Cgroup, Part
 from tfmesos.cgroups.errors import CgroupError
 from tfmesos.cgroups.hierarchies import WITHOUT_CONTROLLER, Hierarchies, Hierarchy
@@ -24,14 +24,21 @@ Lineage = tuple[str, ...]
 class Cgroups:
     """All cgroups below one root."""
 
-    def __init__(self, root: str, trees: dict[str, Hierarchy], made: Collection[str]) -> None:
+    def __init__(self, root: str, trees: dict[str, Hierarchy], owner: str) -> None:
         self._root = root
         self._trees = trees
-        self._made = tuple(made)
+        self._owner = owner
+        self._made: list[str] = []
 
     @classmethod
-    def open(cls, hierarchies: Hierarchies, root: str = "mesos", controllers: Collection[str] = ()) -> "Cgroups":
-        """Make `root` in the tree of each controller; CgroupError with what is missing and the remedy."""
+    def open(
+        cls, hierarchies: Hierarchies, root: str = "mesos", controllers: Collection[str] = (), owner: str = ""
+    ) -> "Cgroups":
+        """Make `root` in the tree of each controller; CgroupError with what is missing and the remedy.
+
+        `owner`: a name that no other user of this root has, and that is the same after a restart; whoever has none
+        takes all for its own.
+        """
         _check_root(root)
         trees: dict[str, Hierarchy] = {}
         for controller in controllers:
@@ -40,11 +47,10 @@ class Cgroups:
             if tree is None or fault is not None:
                 raise CgroupError(f"The cgroup controller '{controller}' cannot be used: {fault}")
             trees[controller] = tree
-        made: list[str] = []
-        for path, tree in {tree.path: tree for tree in trees.values()}.items():
-            wanted = _to_enable(trees, tree)
-            made += _make_root(path, root, wanted)
-        return cls(root, trees, made)
+        self = cls(root, trees, owner)
+        for tree in self._distinct_trees():
+            self._make_root(tree)
+        return self
 
     def create(self, lineage: Lineage) -> Cgroup:
         """A new cgroup in each tree, without processes and limits; CgroupError, and then nothing is left of it."""
@@ -52,9 +58,14 @@ class Cgroups:
         for part in cgroup.parts:
             if os.path.isdir(part.path):
                 raise CgroupError(f"The cgroup {part.path} exists already")
+        for tree in self._distinct_trees():
+            if not os.path.isdir(os.path.join(tree.path, self._root)):
+                self._make_root(tree)  # again: another one who has the same root has removed it as empty
         try:
             for part in cgroup.parts:
                 part.create()
+                if self._owner and len(lineage) == 1:
+                    _ownership.mark(part.path, self._owner)
         except CgroupError:
             cgroup.remove_empty()
             raise
@@ -66,10 +77,11 @@ class Cgroups:
         return cgroup if any(os.path.isdir(part.path) for part in cgroup.parts) else None
 
     def lineages(self) -> list[Lineage]:
-        """Of all cgroups that exist in any tree, also by an agent before; parents before what is nested in them."""
+        """Of all cgroups of this owner in any tree, also by an agent before; parents before what is nested in them."""
         found: set[Lineage] = set()
-        for path in {tree.path for tree in self._trees.values()}:
-            found.update(_walk(os.path.join(path, self._root), ()))
+        for tree in self._distinct_trees():
+            path = os.path.join(tree.path, self._root)
+            found.update(lineage for lineage in _walk(path, ()) if self._is_own(os.path.join(path, lineage[0])))
         return sorted(found)
 
     def close(self) -> None:
@@ -78,38 +90,41 @@ class Cgroups:
             with contextlib.suppress(OSError):
                 os.rmdir(path)
 
+    def _distinct_trees(self) -> list[Hierarchy]:
+        return list({tree.path: tree for tree in self._trees.values()}.values())
+
+    def _make_root(self, tree: Hierarchy) -> None:
+        """Each directory on the way passes the controllers on, from the top."""
+        wanted, path = _to_enable(self._trees, tree), tree.path
+        _files.enable(path, wanted)
+        for name in self._root.split("/"):
+            path = os.path.join(path, name)
+            if _files.make_directory(path):
+                self._made.append(path)
+            _files.enable(path, wanted)
+
+    def _is_own(self, path: str) -> bool:
+        return not self._owner or _ownership.is_owned(path, self._owner)
+
     def _cgroup(self, lineage: Lineage) -> Cgroup:
         _check_lineage(lineage)
         below = os.path.join(self._root, f"/{NESTED}/".join(lineage))
-        trees = {tree.path: tree for tree in self._trees.values()}
-        parts = {
-            path: Part(
-                path=os.path.join(path, below),
+        parts = (
+            Part(
+                path=os.path.join(tree.path, below),
                 version=tree.version,
-                controllers=frozenset(name for name, its in self._trees.items() if its.path == path),
+                controllers=frozenset(name for name, its in self._trees.items() if its.path == tree.path),
                 to_enable=_to_enable(self._trees, tree),
             )
-            for path, tree in trees.items()
-        }
-        return Cgroup(lineage, tuple(parts.values()))
+            for tree in self._distinct_trees()
+        )
+        return Cgroup(lineage, tuple(parts))
 
 
 def _to_enable(trees: dict[str, Hierarchy], tree: Hierarchy) -> frozenset[str]:
     if tree.version == 1:
         return frozenset()
     return frozenset(name for name, its in trees.items() if its.path == tree.path) - WITHOUT_CONTROLLER
-
-
-def _make_root(path: str, root: str, wanted: frozenset[str]) -> list[str]:
-    """Which directories were made; each passes the controllers on, from the top."""
-    made = []
-    _files.enable(path, wanted)
-    for name in root.split("/"):
-        path = os.path.join(path, name)
-        if _files.make_directory(path):
-            made.append(path)
-        _files.enable(path, wanted)
-    return made
 
 
 def _walk(path: str, above: Lineage) -> Iterator[Lineage]:

@@ -19,7 +19,7 @@ DeviceType = Literal["c", "b"]
 ACCESSES = "rwm"
 MAJOR_MAX = 2**12 - 1  # kernel: include/linux/kdev_t.h, MINORBITS 20
 MINOR_MAX = 2**20 - 1
-_RULE = re.compile(r"([cb]) (\d{1,10}|\*):(\d{1,10}|\*) ([rwm]+)")
+_RULE = re.compile(r"([cb]) ([0-9]{1,10}|\*):([0-9]{1,10}|\*) ([rwm]+)")
 
 
 @dataclass(frozen=True, slots=True)

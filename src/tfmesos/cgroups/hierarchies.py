@@ -6,7 +6,7 @@ hybrid        both; a controller belongs to one of them, and the tree of version
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,7 @@ class Hierarchies:
         mounts = reachable(parse_mounts(_read(f"{proc}/self/mountinfo")))
         mounts.sort(key=lambda mount: not Path(mount.point).is_relative_to(base))
         known = _parse_known(_read(f"{proc}/cgroups"))
-        trees = [tree for mount in mounts if (tree := _tree_of(mount, dict(known))) is not None]
+        trees = [tree for mount in mounts if (tree := _tree_of(mount, dict(known).keys())) is not None]
         return cls(trees, known)
 
     @property
@@ -87,20 +87,19 @@ class Hierarchies:
         return None
 
     def _fault_of_missing(self, controller: str) -> str:
-        option = OPTIONS.get(controller, "of that name")
+        option = f" built with {OPTIONS[controller]}" if controller in OPTIONS else ""
         unified = next((tree for tree in self._trees if tree.version == 2), None)
-        if controller not in self._known and (self._known or unified is not None):
-            return f"the kernel has no cgroup controller '{controller}': it needs one built with {option}"
         if not self._known.get(controller, True):
-            return (
-                f"the kernel's cgroup controller '{controller}' is switched off: boot it without "
-                f"`cgroup_disable={controller}` (for memory: with `cgroup_enable=memory`)"
-            )
+            boot = _boot_options(controller)
+            return f"the kernel's cgroup controller '{controller}' is switched off: boot without {boot}"
         if unified is not None:
             return (
-                f"{unified.path}/cgroup.controllers lacks '{controller}': unmount the version 1 hierarchy that holds"
-                f" it, or let whoever made this part of the tree pass it on (systemd: `Delegate=yes`)"
+                f"{unified.path}/cgroup.controllers lacks '{controller}': it needs a kernel{option}, booted without "
+                f"{_boot_options(controller)}, and whoever manages this part of the tree must pass the controller on "
+                "(systemd: `Delegate=yes`)"
             )
+        if self._known and controller not in self._known:
+            return f"the kernel has no cgroup controller '{controller}': it needs one{option}"
         place = f"/sys/fs/cgroup/{controller}"
         return (
             f"no hierarchy with the cgroup controller '{controller}' is mounted: "
@@ -108,20 +107,21 @@ class Hierarchies:
         )
 
 
-def _tree_of(mount: Mount, known: dict[str, bool]) -> Hierarchy | None:
-    if mount.kind == "cgroup":
-        controllers = (mount.options & (OPTIONS.keys() | known.keys())) or None
-        version = 1
-    elif mount.kind == "cgroup2":
-        controllers = frozenset(_read(f"{mount.point}/cgroup.controllers").split()) | WITHOUT_CONTROLLER
-        version = 2
-    else:
-        controllers, version = None, 0
-    if controllers is None:
+def _boot_options(controller: str) -> str:
+    return f"`cgroup_disable={controller}`{' and with `cgroup_enable=memory`' if controller == 'memory' else ''}"
+
+
+def _tree_of(mount: Mount, known: Collection[str]) -> Hierarchy | None:
+    """None if the mount is no tree of cgroups, or of version 1 and without a controller."""
+    if mount.kind == "cgroup2":
+        enabled = frozenset(_read(f"{mount.point}/cgroup.controllers").split())
+        return Hierarchy(
+            path=mount.point, version=2, controllers=enabled | WITHOUT_CONTROLLER, is_read_only=mount.is_read_only
+        )
+    controllers = mount.options & (OPTIONS.keys() | set(known))
+    if mount.kind != "cgroup" or not controllers:
         return None
-    return Hierarchy(
-        path=mount.point, version=version, controllers=frozenset(controllers), is_read_only=mount.is_read_only
-    )
+    return Hierarchy(path=mount.point, version=1, controllers=controllers, is_read_only=mount.is_read_only)
 
 
 def _parse_known(text: str) -> list[tuple[str, bool]]:
