@@ -163,7 +163,10 @@ DIFFERENCES: tuple[Difference, ...] = (
         ours="those that our programs have (docs/flags.md)",
         reason="the others belong to parts that ours have not",
         texts={
-            "operator": (r"lacks flags\..*", r"has flags\.(container_log_max_files|max_completed_frameworks)"),
+            "operator": (
+                r"lacks flags\..*",
+                r"has flags\.(container_log_max_files|max_completed_frameworks|nvidia_library)",
+            ),
             "operator-agents": (r"lacks flags\..*",),
             "gpu": (r"lacks flags\..*",),
         },
