@@ -68,11 +68,11 @@ async def build(tmp_path: Path, cgroups_root: str) -> AsyncIterator[Build]:
         pytest.skip(faults[0] if faults else "needs root")
     built: list[Isolation] = []
 
-    def make(isolation: str, others: Any = (), **flags: Any) -> Isolation:
+    def make(isolation: str, others: Any = (), owner: str = "this", **flags: Any) -> Isolation:
         given = AgentFlags(
             master="none", work_dir=str(tmp_path), isolation=isolation, cgroups_root=cgroups_root, **flags
         )
-        built.append(build_isolation(given, others))
+        built.append(build_isolation(given, owner, others))
         return built[-1]
 
     yield make

@@ -155,7 +155,7 @@ async def test_processors_are_weighed_and_with_a_quota_counted(
     config = configure()
     files = await start(isolation, config)
 
-    programs.run(files, "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done")
+    programs.run(files, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
 
     assert read(files, "cpu.shares") == "512"
     assert read(files, "cpu.cfs_quota_us") == "50000"
@@ -277,3 +277,22 @@ async def test_what_a_launch_that_failed_has_begun_is_undone(build: Build, confi
         await isolation.prepare(configure())
 
     assert failing.asked == ["cleanup"]
+
+
+async def test_agents_with_the_same_root_leave_each_others_cgroups_alone(
+    build: Build, configure: Configure, programs: Programs
+) -> None:
+    mine, others = build("cgroups/pids"), build("cgroups/pids", owner="another")
+    config = configure()
+    files = await start(others, config)
+    running = programs.start(files, "exec sleep 100")
+
+    await mine.recover({}, set())
+    with pytest.raises(IsolationFailed, match="exists already"):
+        await mine.prepare(config)
+    await mine.cleanup(config.id)
+
+    assert running.poll() is None
+    assert exists(files[0])
+    await others.cleanup(config.id)
+    assert running.wait(timeout=10) != 0

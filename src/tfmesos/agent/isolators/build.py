@@ -58,8 +58,10 @@ def wanted_isolators(flags: AgentFlags, hierarchies: Hierarchies | None = None) 
     return names
 
 
-def build_isolation(flags: AgentFlags, others: Iterable[Isolator] = ()) -> Isolation:
+def build_isolation(flags: AgentFlags, owner: str, others: Iterable[Isolator] = ()) -> Isolation:
     """What the flags ask for; `others` are isolators of --isolation that are made elsewhere (of GPUs).
+
+    `owner` tells apart the cgroups of agents with the same --cgroups_root: a name that the agent after this has, too.
 
     Raises BadAgentFlags: the text names what is missing on this machine, and the remedy.
     """
@@ -71,7 +73,7 @@ def build_isolation(flags: AgentFlags, others: Iterable[Isolator] = ()) -> Isola
     if _uses_linux_launcher(flags, hierarchies):
         controllers.append(FREEZER)
     try:
-        cgroups = ContainerCgroups(hierarchies, flags.cgroups_root, controllers) if controllers else None
+        cgroups = ContainerCgroups(hierarchies, flags.cgroups_root, controllers, owner) if controllers else None
     except CgroupError as error:
         raise BadAgentFlags(f"--isolation: {error}") from error
     made = {isolator.name: isolator for isolator in others}

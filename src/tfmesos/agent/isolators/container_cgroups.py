@@ -53,15 +53,15 @@ def own_of(config: ContainerConfig) -> Own:
 class ContainerCgroups:
     """The cgroups of an agent's containers, by container."""
 
-    def __init__(self, hierarchies: Hierarchies, root: str, controllers: Collection[str]) -> None:
-        """Raises CgroupError with what is missing and the remedy."""
+    def __init__(self, hierarchies: Hierarchies, root: str, controllers: Collection[str], owner: str) -> None:
+        """`owner`: the agent, by a name that its next run has, too. Raises CgroupError with the remedy."""
         ending = frozenset(name for name in controllers if _ends(hierarchies, name))
         self._scope = {
             Own.END: ending,
             Own.DEVICES: ending | ({DEVICES} & set(controllers)),
             Own.ALL: frozenset(controllers),
         }
-        self._of = {own: Cgroups.open(hierarchies, root, scope) for own, scope in self._scope.items()}
+        self._of = {own: Cgroups.open(hierarchies, root, scope, owner) for own, scope in self._scope.items()}
         self._owns: dict[ContainerId, Own] = {}
 
     def create(self, config: ContainerConfig) -> tuple[str, ...]:
@@ -78,6 +78,10 @@ class ContainerCgroups:
         """It is there already, made by an agent before."""
         self._owns[config.id] = own_of(config)
 
+    def adopt_orphan(self, container_id: ContainerId) -> None:
+        """The same of one that is to be destroyed only."""
+        self._owns[container_id] = Own.END
+
     def limited(self, container_id: ContainerId) -> Cgroup | None:
         """The cgroup in which the container's own processors and memory are counted; None if it shares them."""
         return self._find(container_id) if self._owns.get(container_id) is Own.ALL else None
@@ -87,14 +91,14 @@ class ContainerCgroups:
         return None if self._owns.get(container_id) in (None, Own.END) else self._find(container_id)
 
     async def destroy(self, container_id: ContainerId, timeout_s: float) -> None:
-        """Kill what is in it and remove it, also if it is not known. Raises CgroupError with what is left."""
-        found = self._find(container_id)
+        """Kill what is in it and remove it, if it was made or adopted. Raises CgroupError with what is left."""
+        found = self._find(container_id) if container_id in self._owns else None
         if found is not None:
             await found.destroy(timeout_s)
         self._owns.pop(container_id, None)
 
     def left(self) -> Iterator[tuple[str, ...]]:
-        """The outermost containers that have a cgroup here, of whatever agent."""
+        """The outermost containers of this agent, and of the one before it, that have a cgroup."""
         return (lineage for lineage in self._of[Own.ALL].lineages() if len(lineage) == 1)
 
     async def destroy_left(self, lineage: tuple[str, ...], timeout_s: float) -> None:

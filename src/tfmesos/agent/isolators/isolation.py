@@ -82,6 +82,8 @@ class Isolation:
             return
         for config in known.values():
             self._cgroups.adopt(config)
+        for container_id in orphans:
+            self._cgroups.adopt_orphan(container_id)
         alive = {container_id.root.value for container_id in (*known, *orphans)}
         for lineage in self._cgroups.left():
             if lineage[0] not in alive:
