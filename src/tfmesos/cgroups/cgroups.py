@@ -17,6 +17,8 @@ from tfmesos.cgroups.cgroup import LEAF, NESTED, Cgroup, Part
 from tfmesos.cgroups.errors import CgroupError
 from tfmesos.cgroups.hierarchies import WITHOUT_CONTROLLER, Hierarchies, Hierarchy
 
+_MADE_HERE = "tfmesos"
+"""Whose the roots are."""
 Lineage = tuple[str, ...]
 """Ids of a container and of those that it is nested in, the outermost first."""
 
@@ -28,7 +30,6 @@ class Cgroups:
         self._root = root
         self._trees = trees
         self._owner = owner
-        self._made: list[str] = []
 
     @classmethod
     def open(
@@ -85,23 +86,29 @@ class Cgroups:
         return sorted(found)
 
     def close(self) -> None:
-        """Remove the roots that `open` made, where nothing is left in them."""
-        for path in reversed(self._made):
-            with contextlib.suppress(OSError):
-                os.rmdir(path)
+        """Remove the root, where nothing is left in it, unless it was there before any of its users."""
+        for tree in self._distinct_trees():
+            for path in reversed(self._way_to_root(tree)):
+                if _ownership.is_owned(path, _MADE_HERE):
+                    with contextlib.suppress(OSError):
+                        os.rmdir(path)
 
     def _distinct_trees(self) -> list[Hierarchy]:
         return list({tree.path: tree for tree in self._trees.values()}.values())
 
     def _make_root(self, tree: Hierarchy) -> None:
         """Each directory on the way passes the controllers on, from the top."""
-        wanted, path = _to_enable(self._trees, tree), tree.path
-        _files.enable(path, wanted)
-        for name in self._root.split("/"):
-            path = os.path.join(path, name)
+        wanted = _to_enable(self._trees, tree)
+        _files.enable(tree.path, wanted)
+        for path in self._way_to_root(tree):
             if _files.make_directory(path):
-                self._made.append(path)
+                _ownership.mark(path, _MADE_HERE)
             _files.enable(path, wanted)
+
+    def _way_to_root(self, tree: Hierarchy) -> list[str]:
+        """All directories below the tree's own, the topmost first."""
+        names = self._root.split("/")
+        return [os.path.join(tree.path, *names[: depth + 1]) for depth in range(len(names))]
 
     def _is_own(self, path: str) -> bool:
         return not self._owner or _ownership.is_owned(path, self._owner)
