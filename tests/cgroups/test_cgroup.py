@@ -221,20 +221,28 @@ def test_an_id_that_is_a_control_file_is_refused(cgroups: Cgroups) -> None:
         cgroups.create(("cgroup.procs",))
 
 
-def test_a_root_is_made_and_removed_by_who_made_it(version: str) -> None:
+def test_a_root_is_made_and_removed_by_whoever_is_last(version: str) -> None:
     hierarchies = hierarchies_of(version)
     root = f"test-outer-{version}/inner"
     first = Cgroups.open(hierarchies, root, ("devices",))
     second = Cgroups.open(hierarchies, root, ("devices",))
     place = Path(str(hierarchies.path_of("devices")))
-    second.close()
-    assert (place / root).is_dir()
     cgroup = first.create(("container",))
     first.close()
     assert (place / root).is_dir()
     assert cgroup.remove_empty()
-    first.close()
+    second.close()
     assert not (place / f"test-outer-{version}").exists()
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_root_that_was_there_before_stays(version: str) -> None:
+    hierarchies = hierarchies_of(version)
+    place = Path(str(hierarchies.path_of("devices"))) / f"test-stays-{version}"
+    place.mkdir()
+    Cgroups.open(hierarchies, f"{place.name}/inner", ("devices",)).close()
+    assert list(place.glob("*/")) == []
+    place.rmdir()
 
 
 @pytest.mark.parametrize("root", ["", "/mesos", "mesos/", "../mesos", "a//b"])
@@ -256,3 +264,11 @@ def test_processes_of_an_outer_pid_namespace_are_never_signalled(open_cgroups: O
     command = ["unshare", "--fork", "--pid", sys.executable, "-c", code]
     listed = subprocess.run(command, check=True, capture_output=True, text=True)
     assert listed.stdout.strip() == "set()"
+
+
+def test_its_directories_can_be_removed_in_their_order(cgroups: Cgroups) -> None:
+    parent, child = cgroups.create(("parent",)), cgroups.create(("parent", "child"))
+    for path in child.directories:
+        os.rmdir(path)
+    assert cgroups.lineages() == [("parent",)]
+    assert set(map(os.path.dirname, parent.procs_files)) <= set(parent.directories)
