@@ -174,10 +174,22 @@ _CONTAINERS = (
     Feature("isolators posix/cpu, posix/mem", "yes", "they measure nothing away, as in Mesos"),
     Feature("isolators cgroups/*, filesystem/linux, disk/*, network/*, volume/*, linux/*", "no", _LATER),
     Feature(
-        "isolator gpu/nvidia",
-        "no",
-        f"GPUs are refused by text until {_LATER}; offers and the master's filter are there",
+        "isolator gpu/nvidia; GPUs of executors, task groups, nested and standalone containers",
+        "better",
+        "each task of a group has its own cards (Mesos: all share); growing forgets none and shrinking takes those of the "
+        "task that ended; a card is offered again only when nothing of its container is left or holds it open, after a "
+        "restart of the agent, too; MIG instances; CUDA_VISIBLE_DEVICES; memory and utilization in statistics and "
+        "metrics; needs no filesystem/linux",
     ),
+    Feature(
+        "`--nvidia_gpu_devices` with `--resources` and `--isolation`",
+        "yes",
+        "the same decisions in the same order, with texts that spell the flags as they are; `--nvidia_library`: another "
+        "library (Mesos: by name only); an index that is not there is refused at once; a card in MIG mode counts as its "
+        "instances",
+    ),
+    Feature("isolator posix/gpus", "better", "of ours: cards are counted and named in CUDA_VISIBLE_DEVICES; no root"),
+    Feature("AMD's GPUs", "no", "in Mesos neither"),
     Feature("container images (docker, appc), docker containerizer", "no", f"refused by text until {_LATER}"),
     Feature("`limits` of tasks and containers", "no", f"refused by text until {_LATER}"),
     Feature("persistent volumes, SANDBOX_PATH and HOST_PATH volumes, rlimits, hostname", "no", "refused by text"),
