@@ -176,17 +176,16 @@ _CONTAINERS = (
     Feature(
         "isolator gpu/nvidia; GPUs of executors, task groups, nested and standalone containers",
         "better",
-        "each task of a group has its own cards (Mesos: all share); growing forgets none and shrinking takes those of the "
-        "task that ended; a card is offered again only when nothing of its container is left or holds it open, after a "
+        "each task of a group has its own cards (Mesos: all share); growing forgets none and shrinking takes those of "
+        "the task that ended; a card is offered again only when nothing of its container is left or holds it open, after a "
         "restart of the agent, too; MIG instances; CUDA_VISIBLE_DEVICES; memory and utilization in statistics and "
         "metrics; needs no filesystem/linux",
     ),
     Feature(
         "`--nvidia_gpu_devices` with `--resources` and `--isolation`",
         "yes",
-        "the same decisions in the same order, with texts that spell the flags as they are; `--nvidia_library`: another "
-        "library (Mesos: by name only); an index that is not there is refused at once; a card in MIG mode counts as its "
-        "instances",
+        "the same decisions in the same order, with texts that spell the flags as they are; `--nvidia_library` names "
+        "another library; an index that is not there is refused at once; a card in MIG mode counts as its instances",
     ),
     Feature("isolator posix/gpus", "better", "of ours: cards are counted and named in CUDA_VISIBLE_DEVICES; no root"),
     Feature("AMD's GPUs", "no", "in Mesos neither"),
