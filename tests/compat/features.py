@@ -177,8 +177,8 @@ _CONTAINERS = (
         "isolator gpu/nvidia; GPUs of executors, task groups, nested and standalone containers",
         "better",
         "each task of a group has its own cards (Mesos: all share); growing forgets none and shrinking takes those of "
-        "the task that ended; a card is offered again only when nothing of its container is left or holds it open, after a "
-        "restart of the agent, too; MIG instances; CUDA_VISIBLE_DEVICES; memory and utilization in statistics and "
+        "the task that ended; a card is offered again only when nothing of its container is left or holds it open, "
+        "after a restart of the agent, too; MIG instances; CUDA_VISIBLE_DEVICES; memory and utilization in statistics and "
         "metrics; needs no filesystem/linux",
     ),
     Feature(
