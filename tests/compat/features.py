@@ -178,8 +178,8 @@ _CONTAINERS = (
         "better",
         "each task of a group has its own cards (Mesos: all share); growing forgets none and shrinking takes those of "
         "the task that ended; a card is offered again only when nothing of its container is left or holds it open, "
-        "after a restart of the agent, too; MIG instances; CUDA_VISIBLE_DEVICES; memory and utilization in statistics and "
-        "metrics; needs no filesystem/linux",
+        "after a restart of the agent, too; MIG instances; CUDA_VISIBLE_DEVICES; memory and utilization in statistics "
+        "and metrics; needs no filesystem/linux",
     ),
     Feature(
         "`--nvidia_gpu_devices` with `--resources` and `--isolation`",
