@@ -56,6 +56,7 @@ def test_a_program_arrives_as_it_was_sent(
         uid=uid,
         groups=groups,
         cgroups=cgroups,
+        cgroup_directories=cgroups[:1],
     )
     sent = to_program(spec, has_terminal=False)
     assert vars(Program.decode(sent.encode())) == vars(sent)

@@ -3,7 +3,7 @@
 A frame: 4 bytes length of the body, 1 byte kind, body. Nothing here may import more than a supervisor can afford.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from struct import Struct
 
@@ -99,6 +99,8 @@ class Program:
     """Bytes of a log file, and how many old ones are kept."""
     cgroups: list[bytes]
     """Files by which it is put into its cgroups."""
+    cgroup_directories: Sequence[bytes] = ()
+    """They go with it if it ends without an owner."""
 
     @property
     def has_terminal(self) -> bool:
@@ -110,8 +112,8 @@ class Program:
         numbers = (self.uid, self.gid, self.grace_s, len(self.argv), *self.groups)
         options = (self.recovery_timeout_s, *(self.console or (None, None, None)), *(self.log_limit or (None, None)))
         fixed = (self.executable, self.directory, self.stdout, self.stderr)
-        texts = (_to_texts(numbers), _to_texts((*options, len(self.cgroups))))
-        return b"\0".join((*fixed, *texts, *self.cgroups, *self.argv, *self.environment))
+        texts = (_to_texts(numbers), _to_texts((*options, len(self.cgroups), len(self.cgroup_directories))))
+        return b"\0".join((*fixed, *texts, *self.cgroups, *self.cgroup_directories, *self.argv, *self.environment))
 
     @classmethod
     def decode(cls, body: bytes) -> "Program":
@@ -129,9 +131,11 @@ class Program:
             self.console = int(pairs[0]), int(pairs[1]), int(pairs[2])
         if pairs[3] != "-":
             self.log_limit = int(pairs[3]), int(pairs[4])
-        argv_at = 6 + int(pairs[5])
+        directories_at = 6 + int(pairs[5])
+        argv_at = directories_at + int(pairs[6])
         environment_at = argv_at + int(argc)
-        self.cgroups = fields[6:argv_at]
+        self.cgroups = fields[6:directories_at]
+        self.cgroup_directories = fields[directories_at:argv_at]
         self.argv = fields[argv_at:environment_at]
         self.environment = fields[environment_at:]
         return self

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import suppress
 from signal import SIGKILL, SIGTERM
 from time import monotonic
 
@@ -190,12 +191,19 @@ class Supervisor:
             self._say(Kind.NOT_STARTED)
 
     def _report_ended(self) -> None:
+        if self._control is None and self._program.recovery_timeout_s is None:
+            self._remove_cgroups()
         if self._switchboard is not None:
             self._switchboard.end()
         if self._reception is not None:
             self._reception.close()
         life = self._life
         self._say(Kind.ENDED, encode_ended(life.wait_status, life.killed, life.message))
+
+    def _remove_cgroups(self) -> None:
+        for directory in self._program.cgroup_directories:
+            with suppress(OSError):
+                os.rmdir(directory)
 
     def _note(self) -> None:
         """Bring the record up to date; one that cannot be written ends no program."""

@@ -23,6 +23,7 @@ def to_program(spec: ProcessSpec, *, has_terminal: bool) -> Program:
     program.uid, program.gid, program.groups = spec.uid, spec.gid, list(spec.groups)
     program.grace_s = spec.grace_s
     program.cgroups = [_bytes("cgroup", path) for path in spec.cgroups]
+    program.cgroup_directories = [_bytes("cgroup", path) for path in spec.cgroup_directories]
     _add_options(program, spec)
     return program
 

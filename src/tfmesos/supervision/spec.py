@@ -36,6 +36,8 @@ class ProcessSpec:
     `stdout` and `stderr` are files, appended to, made if missing, opened as the program's user; stdin is /dev/null.
     `cgroups`: the cgroup.procs file of each cgroup that the program's first process is in from its start on, at most
     one of a hierarchy; the supervisor stays outside. A cgroup that cannot be entered: the program is not started.
+    `cgroup_directories`: what is there for it alone, the innermost first; the supervisor removes them, if empty, when
+    a program that is not detached ends and this process is gone.
     `console`: stdin and the output can be attached to (`Supervised.console`); needs `record_dir`.
     `log_limit`: how large the two files may grow; None: without limit.
     `uid`, `gid` None: as this process; with a uid or gid given, `groups` are all the supplementary groups.
@@ -61,6 +63,7 @@ class ProcessSpec:
     gid: int | None = None
     groups: tuple[int, ...] = ()
     cgroups: tuple[str, ...] = ()
+    cgroup_directories: tuple[str, ...] = ()
     grace_s: float = 3.0
     detached: bool = False
     recovery_timeout_s: float = 900.0
