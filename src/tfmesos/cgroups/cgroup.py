@@ -37,6 +37,11 @@ class Part:
         """Where a process writes itself in."""
         return f"{self.path}/{LEAF}/cgroup.procs" if self.version == 2 else f"{self.path}/cgroup.procs"
 
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """What `create` makes, the innermost first."""
+        return (f"{self.path}/{LEAF}", self.path) if self.version == 2 else (self.path,)
+
     def create(self) -> None:
         """Raises CgroupError; `Cgroup.remove_empty` removes what was made until then."""
         above = os.path.dirname(self.path)
@@ -44,9 +49,8 @@ class Part:
             _files.enable(os.path.dirname(above), self.to_enable)
             _files.make_directory(above)
             _files.enable(above, self.to_enable)
-        _files.make_directory(self.path)
-        if self.version == 2:
-            _files.make_directory(f"{self.path}/{LEAF}")
+        for path in reversed(self.directories):
+            _files.make_directory(path)
 
 
 class Cgroup:
@@ -60,6 +64,11 @@ class Cgroup:
     def procs_files(self) -> tuple[str, ...]:
         """One for each tree: a process that writes `0` into each is in the cgroup, and so is what it starts."""
         return tuple(part.procs_file for part in self.parts)
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """What was made for it, in an order in which it can be removed."""
+        return tuple(path for part in self.parts for path in part.directories)
 
     def pids(self) -> set[int]:
         """Processes in it and below it. Those of another pid namespace have no number here and are not among them."""

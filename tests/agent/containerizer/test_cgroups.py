@@ -44,6 +44,10 @@ def _cgroups(root: str) -> list[Path]:
     return sorted(path for path in below if path.is_dir())
 
 
+def _containers(root: str) -> list[Path]:
+    return [path for path in _cgroups(root) if path.name != root]
+
+
 def _pids(root: str) -> set[int]:
     return {int(pid) for path in _cgroups(root) for pid in (path / "cgroup.procs").read_text().split()}
 
@@ -84,7 +88,7 @@ async def test_what_is_nested_ends_with_all_around_it(flags: AgentFlags, configu
     parent.kill(0.0)
     await parent.wait()
 
-    assert [path.name for path in _cgroups(flags.cgroups_root) if path.name != flags.cgroups_root] == []
+    assert _containers(flags.cgroups_root) == []
     await containerizer.close()
 
 
@@ -122,6 +126,18 @@ async def test_the_next_agent_ends_what_is_left_when_all_that_watched_over_it_is
         await found[ContainerId("c")].wait()
     assert _pids(flags.cgroups_root) == set()
     await containerizer.close(end_detached=True)
+
+
+async def test_an_agent_that_is_killed_leaves_no_cgroup(flags: AgentFlags) -> None:
+    agent = _Agent(flags, "sleep 1000", checkpoint=False)
+    agent.launch()
+    assert len(_containers(flags.cgroups_root)) > 0
+
+    os.kill(agent.pid, signal.SIGKILL)
+    agent.wait()
+
+    await eventually(lambda: _containers(flags.cgroups_root) == [])
+    await (await _start(flags)).close()  # the root
 
 
 async def test_what_goes_on_under_the_next_agent_is_ended_with_its_cgroups(
@@ -177,7 +193,7 @@ async def test_a_cgroup_that_cannot_be_made_leaves_nothing(
     with pytest.raises(LaunchFailed, match="cgroup"):
         await containerizer.launch(configure("true", name="cgroup.procs", checkpoint=is_recorded))
 
-    assert [path.name for path in _cgroups(flags.cgroups_root) if path.name != flags.cgroups_root] == []
+    assert _containers(flags.cgroups_root) == []
     assert list(containerizer.containers()) == []
     await containerizer.close()
 
@@ -196,7 +212,7 @@ async def test_launches_that_end_at_any_moment_leave_no_cgroup(flags: AgentFlags
             made.kill(0.0)
             await made.wait()
             containerizer.forget(config.id)
-        assert [path.name for path in _cgroups(flags.cgroups_root) if path.name != flags.cgroups_root] == []
+        assert _containers(flags.cgroups_root) == []
 
     await containerizer.close()
 

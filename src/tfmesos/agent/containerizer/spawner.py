@@ -58,7 +58,7 @@ class Spawner:
                 config = await self._with_environment(config, prepared.environment)
             if config.command.uris:
                 await self._fetch(config, around.identity)
-            process = await self._supervise(config, around, record_dir, prepared.procs_files)
+            process = await self._supervise(config, around, record_dir, prepared)
             if self._isolation.is_active:
                 await self._isolation.isolate(config.id, process.pid)
             return config, process
@@ -116,7 +116,7 @@ class Spawner:
         await self._fetcher.fetch(order)
 
     async def _supervise(
-        self, config: ContainerConfig, around: Surroundings, record_dir: str | None, procs_files: tuple[str, ...]
+        self, config: ContainerConfig, around: Surroundings, record_dir: str | None, prepared: Prepared
     ) -> Supervised:
         spec = process_spec(
             config,
@@ -125,7 +125,7 @@ class Spawner:
             environment=container_environment(config, around.environment),
             directory=around.directory,
             record_dir=record_dir,
-            cgroups=procs_files,
+            prepared=prepared,
         )
         return await self._supervisors.launch(spec)
 

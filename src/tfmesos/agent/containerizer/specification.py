@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tfmesos.agent.containerizer.config import ContainerConfig
 from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.isolators import Prepared
 from tfmesos.agent.users import Identity
 from tfmesos.supervision import Console, LogLimit, ProcessSpec
 
@@ -20,9 +21,9 @@ def process_spec(
     environment: Mapping[str, str],
     directory: str,
     record_dir: str | None,
-    cgroups: tuple[str, ...],
+    prepared: Prepared,
 ) -> ProcessSpec:
-    """The program of a container, which starts in `directory` and `cgroups` (ProcessSpec's)."""
+    """The program of a container, which starts in `directory`."""
     command = config.command
     executable, argv = ("sh", ("sh", "-c", command.value)) if command.shell else (command.value, command.arguments)
     return ProcessSpec(
@@ -36,7 +37,8 @@ def process_spec(
         uid=identity.uid if identity else None,
         gid=identity.gid if identity else None,
         groups=identity.groups if identity else (),
-        cgroups=cgroups,
+        cgroups=prepared.procs_files,
+        cgroup_directories=prepared.directories,
         record_dir=record_dir,
         detached=config.checkpoint,
         mark="MESOS_SANDBOX" if environment.get("MESOS_SANDBOX") == config.directory else None,

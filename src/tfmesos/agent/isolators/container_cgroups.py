@@ -64,15 +64,15 @@ class ContainerCgroups:
         self._of = {own: Cgroups.open(hierarchies, root, scope, owner) for own, scope in self._scope.items()}
         self._owns: dict[ContainerId, Own] = {}
 
-    def create(self, config: ContainerConfig) -> tuple[str, ...]:
-        """Make what is its own; where a process of it writes itself into. Raises IsolationFailed."""
+    def create(self, config: ContainerConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Make what is its own: where a process of it writes itself into, and what was made. Raises IsolationFailed."""
         own = own_of(config)
         try:
             made = self._of[own].create(lineage_of(config.id))
         except CgroupError as error:
             raise IsolationFailed(str(error)) from error
         self._owns[config.id] = own
-        return (*made.procs_files, *self._shared_files(config.id, own))
+        return (*made.procs_files, *self._shared_files(config.id, own)), made.directories
 
     def adopt(self, config: ContainerConfig) -> None:
         """It is there already, made by an agent before."""

@@ -31,10 +31,12 @@ class Prepared:
     """What a container's first process is started with.
 
     `environment`: beneath what the command says. `procs_files`: what it writes itself into, in this order.
+    `directories`: its own cgroups, the innermost first; `cleanup` removes them, who is left alone with it may, too.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     procs_files: tuple[str, ...] = ()
+    directories: tuple[str, ...] = ()
 
 
 class Isolation:
@@ -93,9 +95,10 @@ class Isolation:
 
     async def prepare(self, config: ContainerConfig) -> Prepared:
         """Make a container's cgroup, with its rules and limits. Raises IsolationFailed; nothing is left then."""
-        procs_files = self._cgroups.create(config) if self._cgroups is not None else ()
+        procs_files, directories = self._cgroups.create(config) if self._cgroups is not None else ((), ())
         if own_of(config) is Own.END:
-            return Prepared(environment=self._environment_of(config), procs_files=procs_files)
+            environment = self._environment_of(config)
+            return Prepared(environment=environment, procs_files=procs_files, directories=directories)
         shares = {OWN: Resources.from_proto(config.resources), **config.shares}
         try:
             with _failures():
@@ -105,7 +108,7 @@ class Isolation:
             await self.cleanup(config.id)
             raise
         environment = {name: value for each in edits for name, value in each.environment.items()}
-        return Prepared(environment=environment, procs_files=procs_files)
+        return Prepared(environment=environment, procs_files=procs_files, directories=directories)
 
     async def isolate(self, container_id: ContainerId, pid: int) -> None:
         """Its first process waits at the gate. Raises IsolationFailed: then it is to be ended and cleaned up."""
