@@ -1,56 +1,46 @@
-"""Several agents of one machine have the same root."""
+"""Several agents below one root: each knows its own cgroups."""
 
 from __future__ import annotations
 
 import os
-import uuid
-from collections.abc import Iterator
 
 import pytest
 
 from tests.cgroups.conftest import hierarchies_of
-from tfmesos.cgroups import Cgroups, Hierarchies
+from tfmesos.cgroups import Cgroup, Cgroups
 
-pytestmark = pytest.mark.root
-
-
-@pytest.fixture(params=["v1", "v2"])
-def hierarchies(request: pytest.FixtureRequest) -> Hierarchies:
-    return hierarchies_of(request.param)
+pytestmark = [pytest.mark.root, pytest.mark.cgroups]
 
 
-@pytest.fixture
-def root(hierarchies: Hierarchies) -> Iterator[str]:
-    """Nothing of it is left in the end."""
-    name = f"test-owners-{uuid.uuid4().hex[:8]}"
-    yield name
-    tree = hierarchies.tree_of("freezer")
-    assert tree is not None
-    assert not os.path.exists(f"{tree.path}/{name}")
+def remove(cgroup: Cgroup | None) -> None:
+    assert cgroup is not None
+    assert cgroup.remove_empty()
 
 
-async def test_each_finds_its_own_again_and_never_another_ones(hierarchies: Hierarchies, root: str) -> None:
-    one, other = (Cgroups.open(hierarchies, root, ["freezer"], owner) for owner in ("/run/one", "/run/other"))
-    first, second = one.create(("a",)), other.create(("b",))
-    one.create(("a", "nested"))
+def test_each_owner_sees_its_own_also_after_a_restart(version: str) -> None:
+    root, hierarchies = f"test-owners-{version}-{os.getpid()}", hierarchies_of(version)
+    first, again, other = (Cgroups.open(hierarchies, root, ("devices",), owner) for owner in ("/a", "/a", "/b"))
+    try:
+        first.create(("one",))
+        first.create(("one", "nested"))
+        other.create(("two",))
+        assert again.lineages() == [("one",), ("one", "nested")]
+        assert other.lineages() == [("two",)]
+        assert Cgroups.open(hierarchies, root, ("devices",)).lineages() == [("one",), ("one", "nested"), ("two",)]
+    finally:
+        remove(again.find(("one",)))
+        remove(other.find(("two",)))
+        first.close()
 
-    again = Cgroups.open(hierarchies, root, ["freezer"], "/run/one")
 
-    assert again.lineages() == [("a",), ("a", "nested")]
-    assert other.lineages() == [("b",)]
-    assert Cgroups.open(hierarchies, root, ["freezer"]).lineages() == [("a",), ("a", "nested"), ("b",)]
-    await first.destroy()
-    await second.destroy()
-    other.close()
-    one.close()
-
-
-async def test_a_root_that_another_one_removed_is_made_again(hierarchies: Hierarchies, root: str) -> None:
-    one, other = (Cgroups.open(hierarchies, root, ["freezer"], owner) for owner in ("/run/one", "/run/other"))
-    one.close()
-
-    cgroup = other.create(("b",))
-
-    assert other.lineages() == [("b",)]
-    await cgroup.destroy()
-    other.close()
+def test_a_root_that_another_removed_as_empty_is_made_again(version: str) -> None:
+    root, hierarchies = f"test-again-{version}-{os.getpid()}", hierarchies_of(version)
+    first, second = (Cgroups.open(hierarchies, root, ("devices",), owner) for owner in ("/a", "/b"))
+    first.close()
+    cgroup = second.create(("container",))
+    try:
+        assert second.lineages() == [("container",)]
+    finally:
+        remove(cgroup)
+        second.close()
+    assert not os.path.exists(f"{hierarchies.path_of('devices')}/{root}")

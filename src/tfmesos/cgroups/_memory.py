@@ -9,6 +9,9 @@ from tfmesos.cgroups.controls import MemoryUsage
 _UNLIMITED_FROM = 2**62
 """Version 1 tells no limit as the greatest number of whole pages."""
 
+_MARGIN = 2**20
+"""Memory is counted in batches, so that there may be none left a little below the limit."""
+
 
 class MemoryV1:
     """Of one cgroup."""
@@ -50,22 +53,28 @@ class MemoryV1:
             unevictable=rows.get("total_unevictable"),
         )
 
-    def oom_kills(self) -> int:
-        """Version 1 counts a process where it was, not above; kernels before 4.13 count none."""
-        return _count_kills(self._path)
+    def has_run_out(self) -> bool:
+        """Processes of this very cgroup were killed, and its limit was met: it was not the whole machine's memory.
+
+        If all that were killed are in cgroups below, only who waited at that time knows.
+        """
+        killed = _files.read_table(f"{self._path}/memory.oom_control").get("oom_kill", 0)
+        return killed > 0 and any(map(self._has_met_limit, ("memory", "memory.memsw")))
 
     async def wait_oom(self) -> bool:
-        """An eventfd tells it before a process is killed."""
-        return self.oom_kills() > 0 or await _events.wait_eventfd(self._path, "memory.oom_control")
+        """An eventfd tells it before a process is killed, also to the cgroups below the one with the limit."""
+        return await _events.wait_eventfd(self._path, "memory.oom_control", self.has_run_out)
+
+    def _has_met_limit(self, name: str) -> bool:
+        """By the greatest use: failcnt does not count for memory with swap any more (seen with kernel 6.18)."""
+        if not _files.exists(f"{self._path}/{name}.limit_in_bytes"):
+            return False
+        limit = _files.read_number(f"{self._path}/{name}.limit_in_bytes")
+        return _files.read_number(f"{self._path}/{name}.max_usage_in_bytes") > limit - _MARGIN
 
     def _read_limit(self, name: str) -> int | None:
         limit = _files.read_number(f"{self._path}/{name}")
         return None if limit >= _UNLIMITED_FROM else limit
-
-
-def _count_kills(path: str) -> int:
-    own = _files.read_table(f"{path}/memory.oom_control").get("oom_kill", 0)
-    return own + sum(_count_kills(f"{path}/{name}") for name in _files.directories(path))
 
 
 class MemoryV2:
@@ -105,13 +114,13 @@ class MemoryV2:
             unevictable=rows.get("unevictable"),
         )
 
-    def oom_kills(self) -> int:
-        """Those below are counted, too."""
-        return _files.read_table(f"{self._path}/memory.events").get("oom_kill", 0)
+    def has_run_out(self) -> bool:
+        """memory.events.local counts for this very cgroup's limit; memory.events has those below in it."""
+        return _files.read_table(f"{self._path}/memory.events.local").get("oom", 0) > 0
 
     async def wait_oom(self) -> bool:
-        """The kernel marks memory.events as modified."""
-        return await _events.wait_modified(f"{self._path}/memory.events", lambda: self.oom_kills() > 0)
+        """The kernel marks the file as modified."""
+        return await _events.wait_modified(f"{self._path}/memory.events.local", self.has_run_out)
 
     def _read_optional(self, name: str) -> int | None:
         path = f"{self._path}/{name}"

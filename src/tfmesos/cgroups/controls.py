@@ -61,13 +61,13 @@ class MemoryControl(Protocol):
     def usage(self) -> MemoryUsage:
         """How much is used, and was used at most."""
 
-    def oom_kills(self) -> int:
-        """How many processes were killed so far since there was no memory left below the limit."""
+    def has_run_out(self) -> bool:
+        """Processes were killed so far since there was no memory left below this cgroup's own limit."""
 
     async def wait_oom(self) -> bool:
         """Returns True once there was no memory left below the limit, at once if that was so before the call.
 
-        False when the cgroup is removed. May be cancelled.
+        False once the cgroup is destroyed. May be cancelled.
         """
 
 

@@ -60,7 +60,7 @@ class MemIsolator(QuietIsolator):
     def passed(self, container_id: ContainerId) -> Limitation | None:
         """Whether processes of it were killed for want of memory."""
         memory = self._memory(container_id)
-        return None if memory is None or not memory.oom_kills() else _limitation(memory)
+        return None if memory is None or not memory.has_run_out() else _limitation(memory)
 
     def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
         """What is used, page cache included, and the limit."""
