@@ -27,22 +27,21 @@ class DeviceFiles:
 
     def read(self) -> list[DeviceRule]:
         """An unrestricted cgroup allows all."""
-        lines = self._lines()
-        return list(ALLOW_ALL) if _UNRESTRICTED in lines else [DeviceRule.parse(line) for line in lines]
+        return _parse(self._lines())
 
     def set(self, rules: Collection[DeviceRule]) -> None:
         """Only what differs is written, additions first: the rest is never touched."""
-        wanted = _by_device(rules)
-        if _UNRESTRICTED in self._lines():
+        lines, wanted = self._lines(), _by_device(rules)
+        if _UNRESTRICTED in lines:
             self._deny_all()
-            self._change(wanted)
+            self._change({}, wanted)
             return
-        before = _by_device(self.read())
+        before = _by_device(_parse(lines))
         try:
-            self._change(wanted)
+            self._change(before, wanted)
         except CgroupError:
             with contextlib.suppress(CgroupError):
-                self._change(before)
+                self._change(_by_device(self.read()), before)
             raise
         if self._passage is not None and _files.exists(self._passage):
             DeviceFiles(self._passage).set(rules)
@@ -58,8 +57,7 @@ class DeviceFiles:
                 raise CgroupError(f"{error} (there are cgroups below it already)") from error
             raise
 
-    def _change(self, wanted: Mapping[Device, str]) -> None:
-        now = _by_device(self.read())
+    def _change(self, now: Mapping[Device, str], wanted: Mapping[Device, str]) -> None:
         for device, access in _without(wanted, now).items():
             self._write("devices.allow", DeviceRule(device, access))
         for device, access in _without(now, wanted).items():
@@ -72,6 +70,10 @@ class DeviceFiles:
             if isinstance(error.__cause__, PermissionError):
                 raise CgroupError(f"{error} (the cgroup above it does not allow that)") from error
             raise
+
+
+def _parse(lines: Collection[str]) -> list[DeviceRule]:
+    return list(ALLOW_ALL) if _UNRESTRICTED in lines else [DeviceRule.parse(line) for line in lines]
 
 
 def _by_device(rules: Collection[DeviceRule]) -> dict[Device, str]:
