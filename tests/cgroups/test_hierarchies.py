@@ -162,7 +162,8 @@ def test_a_view_of_version_2_alone() -> None:
         "from tfmesos.cgroups import Hierarchies; found = Hierarchies.detect()\n"
         "print(found.version, found.path_of('devices'), found.faults('devices'))"
     )
-    script = 'mount --make-rprivate / && mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
+    mount = "test -e /sys/fs/cgroup/cgroup.subtree_control || mount -t cgroup2 none /sys/fs/cgroup"
+    script = f'mount --make-rprivate / && {{ {mount}; }} && exec "$@"'
     command = ["unshare", "--mount", "sh", "-c", script, "sh", sys.executable, "-c", code]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     assert told == "2 /sys/fs/cgroup None"
