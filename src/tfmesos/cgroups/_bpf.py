@@ -151,7 +151,10 @@ def fault(path: str) -> str | None:
 
 def _hint(error: OSError) -> str:
     if error.errno in (errno.EPERM, errno.EACCES):
-        return ": run as root with CAP_BPF and CAP_NET_ADMIN or CAP_SYS_ADMIN, without a seccomp filter on bpf(2)"
+        return (
+            ": run as root with CAP_BPF and CAP_NET_ADMIN or CAP_SYS_ADMIN, without a seccomp filter on bpf(2), "
+            "with a higher `ulimit -l` if the kernel is older than 5.11"
+        )
     if error.errno in (errno.ENOSYS, errno.EINVAL):
         return ": it needs a kernel built with CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF, 5.6 or newer"
     return ""

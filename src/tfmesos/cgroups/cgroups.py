@@ -59,17 +59,15 @@ class Cgroups:
         for part in cgroup.parts:
             if os.path.isdir(part.path):
                 raise CgroupError(f"The cgroup {part.path} exists already")
-        for tree in self._distinct_trees():
-            if not os.path.isdir(os.path.join(tree.path, self._root)):
-                self._make_root(tree)  # again: another one who has the same root has removed it as empty
         try:
-            for part in cgroup.parts:
-                part.create()
-                if self._owner and len(lineage) == 1:
-                    _ownership.mark(part.path, self._owner)
+            self._make(cgroup)
         except CgroupError:
-            cgroup.remove_empty()
-            raise
+            trees = [tree for tree in self._distinct_trees() if not os.path.isdir(os.path.join(tree.path, self._root))]
+            if not trees:
+                raise
+            for tree in trees:
+                self._make_root(tree)  # again: another one who has the same root has removed it as empty
+            self._make(cgroup)
         return cgroup
 
     def find(self, lineage: Lineage) -> Cgroup | None:
@@ -92,6 +90,16 @@ class Cgroups:
                 if _ownership.is_owned(path, _MADE_HERE):
                     with contextlib.suppress(OSError):
                         os.rmdir(path)
+
+    def _make(self, cgroup: Cgroup) -> None:
+        try:
+            for part in cgroup.parts:
+                part.create()
+                if self._owner and len(cgroup.lineage) == 1:
+                    _ownership.mark(part.path, self._owner)
+        except CgroupError:
+            cgroup.remove_empty()
+            raise
 
     def _distinct_trees(self) -> list[Hierarchy]:
         return list({tree.path: tree for tree in self._trees.values()}.values())
