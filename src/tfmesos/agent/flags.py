@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from tfmesos.flags import FlagError, flag, format_bytes, format_duration, parse_bytes, parse_duration
 
@@ -288,3 +289,8 @@ class AgentFlags:
     logging_level: str = flag(
         default="INFO", parse=_one_of("INFO", "WARNING", "ERROR"), help="least level to log: INFO, WARNING or ERROR"
     )
+
+    @property
+    def runtime_path(self) -> Path:
+        """Where --runtime_dir is."""
+        return Path(self.runtime_dir or f"{self.work_dir}/run").absolute()

@@ -148,6 +148,19 @@ async def test_a_command_that_does_not_outlive_the_agent_leaves_nothing_beside_i
     assert list((tmp_path / "run" / "containers").iterdir()) == []
 
 
+async def test_what_was_kept_of_a_container_goes_with_the_last_of_those_around_it(
+    containerizer: Containerizer, configure: Configure, tmp_path: Path
+) -> None:
+    parent = await _run(containerizer, configure, "sleep 60")
+    await _run(containerizer, configure, "sleep 60", name="d", parent=parent.id, is_debug=True)
+    parent.kill(0.0)
+    await parent.wait()
+
+    containerizer.forget(parent.id)
+
+    await eventually(lambda: not list((tmp_path / "run" / "containers").iterdir()))
+
+
 async def test_a_cancelled_launch_leaves_nothing(containerizer: Containerizer, configure: Configure) -> None:
     launch = asyncio.create_task(containerizer.launch(configure("sleep 60")))
     await asyncio.sleep(0)

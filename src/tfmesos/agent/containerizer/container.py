@@ -60,11 +60,6 @@ class Container:
         return self._process.task_pid if self._process is not None else None
 
     @property
-    def has_record(self) -> bool:
-        """Whether there is something of it in the runtime directory."""
-        return self._process is None or self._process.record_dir is not None
-
-    @property
     def has_console(self) -> bool:
         """Whether it can be attached to."""
         return console(self.config) is not None

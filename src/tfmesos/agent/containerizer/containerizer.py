@@ -44,7 +44,7 @@ class Containerizer:
         self._tree = ContainerTree()
         self.fetcher = Fetcher(flags, supervisors, os.environ)
         """For its metrics."""
-        self.runtime_dir = Path(flags.runtime_dir or f"{flags.work_dir}/run").absolute()
+        self.runtime_dir = flags.runtime_path
         """Where what is kept of them is."""
         self._runtime_dir = RuntimeDir(self.runtime_dir)
         self._isolation = isolation or Isolation()
@@ -152,8 +152,7 @@ class Containerizer:
     def forget(self, container_id: ContainerId) -> None:
         """How a container ended needs to be known no longer, not even after a restart. Idempotent."""
         for container in self._tree.remove(container_id):
-            if container.has_record:
-                self._runtime_dir.remove(container.id)
+            self._runtime_dir.remove(container.id)
             if container.config.kind in _OF_FRAMEWORKS and container.directory:
                 self.collector.add(container.directory)
 

@@ -42,6 +42,7 @@ class RuntimeDir:
         """`path` is absolute."""
         self._path = path
         self._lock: int | None = None
+        self._there: set[ContainerId] = set()
         self._leaving: set[Path] = set()
         self._removing: asyncio.Future[None] | None = None
 
@@ -73,6 +74,7 @@ class RuntimeDir:
 
     async def add(self, config: ContainerConfig) -> str:
         """Make a container's directory; of one that outlives the agent the configuration is kept. Raises OSError."""
+        self._there.update(config.id.lineage())
         if self.path_of(config.id) in self._leaving:
             await self.wait_removed()
         return await asyncio.to_thread(self._add, config)
@@ -88,7 +90,10 @@ class RuntimeDir:
         return str(path)
 
     def remove(self, container_id: ContainerId) -> None:
-        """Forget a container and all that was nested in it: soon, in a thread. Idempotent."""
+        """Forget a container and all that was nested in it: soon, in a thread. Nothing to do where there is none."""
+        if container_id not in self._there:
+            return
+        self._there.discard(container_id)
         self._leaving.add(self.path_of(container_id))
         if self._removing is None:
             self._remove_some()
@@ -111,7 +116,9 @@ class RuntimeDir:
 
     def load(self) -> Iterator[tuple[ContainerId, ContainerConfig]]:
         """All containers that are known here, parents first."""
-        yield from self._load(None)
+        for container_id, config in self._load(None):
+            self._there.add(container_id)
+            yield container_id, config
 
     def _load(self, parent: ContainerId | None) -> Iterator[tuple[ContainerId, ContainerConfig]]:
         base = self._path if parent is None else self.path_of(parent)

@@ -74,8 +74,7 @@ class Spawner:
             await process.wait()
         if self._isolation.is_active:
             await self._isolation.cleanup(config.id)
-        if self._has_record(config):
-            self._runtime_dir.remove(config.id)
+        self._runtime_dir.remove(config.id)
 
     def _has_record(self, config: ContainerConfig) -> bool:
         """Whether something of it is to be found by the next agent, or from outside.

@@ -66,10 +66,13 @@ async def go_on(agent_id: str | None, before: Recovered, containerizer: Containe
 
 
 async def end_remains(containerizer: Containerizer, store: CheckpointStore, *, boot_id: str) -> None:
-    """End all that the agent before has left, and forget it (Mesos 1.11: --recover=cleanup). Raises BadAgentFlags."""
-    check_runtime_dir(store.recovered(), containerizer.runtime_dir, boot_id=boot_id)
-    await containerizer.start()
+    """End all that the agent before has left, and forget it (Mesos 1.11: --recover=cleanup). Raises BadAgentFlags.
+
+    The containerizer is closed in the end.
+    """
     try:
+        check_runtime_dir(store.recovered(), containerizer.runtime_dir, boot_id=boot_id)
+        await containerizer.start()
         await containerizer.recover(())
     finally:
         await containerizer.close(end_detached=True)
