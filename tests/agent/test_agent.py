@@ -491,9 +491,24 @@ async def test_a_work_dir_that_cannot_be_made_is_refused(
         await agent.start()
 
 
-async def test_gpus_cannot_be_offered_yet(flags: AgentFlags, master: InTestMaster) -> None:
+async def test_gpus_that_nothing_isolates_are_offered_as_they_are_named(
+    flags: AgentFlags, master: InTestMaster
+) -> None:
     agent = Agent(_with(flags, resources="cpus:1;gpus:2"), detector=FixedDetector(master.leader))
-    with pytest.raises(BadAgentFlags, match="cannot serve GPUs yet"):
+
+    await agent.start()
+    try:
+        registered = await master.wait_for(internal_pb2.RegisterSlaveMessage)
+    finally:
+        await agent.close()
+
+    assert {resource.name: resource.scalar.value for resource in registered.slave.resources}["gpus"] == 2
+
+
+async def test_an_isolator_that_lacks_another_is_refused_by_name(flags: AgentFlags, master: InTestMaster) -> None:
+    agent = Agent(_with(flags, isolation="gpu/nvidia"), detector=FixedDetector(master.leader))
+
+    with pytest.raises(BadAgentFlags, match="The 'cgroups/devices' or 'cgroups/all' isolator must be enabled"):
         await agent.start()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tfmesos.agent.assembly import build_runner
+from tfmesos.agent.assembly import build_containerizer, build_runner
 from tfmesos.agent.checkpoint import CheckpointStore, Recovered
 from tfmesos.agent.container_api import ContainerApi
 from tfmesos.agent.containerizer import Containerizer
@@ -20,6 +20,8 @@ from tfmesos.agent.errors import AgentStopped, BadAgentFlags
 from tfmesos.agent.executor_api.api import NOT_RECOVERED, ExecutorApi
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.gpu import GpuSupply, find_gpus
+from tfmesos.agent.isolators import wanted_isolators
 from tfmesos.agent.membership.identity import Identity, address_towards, advertised_pid, checked_ip, hostname_of
 from tfmesos.agent.membership.mailbox import Mailbox
 from tfmesos.agent.membership.member import AgentMember
@@ -36,7 +38,7 @@ from tfmesos.agent.scope import Scope
 from tfmesos.discovery import Detector
 from tfmesos.metrics import Metrics
 from tfmesos.resources import ResourcesError, parse_attributes
-from tfmesos.supervision import Supervisors, raise_descriptor_limit, read_boot_id
+from tfmesos.supervision import read_boot_id
 from tfmesos.transport import Address, HttpServer, LibprocessNode, TcpAddress, reply
 from tfmesos.wire import internal_pb2, mesos_pb2
 
@@ -58,11 +60,14 @@ class Agent:
         detector: Detector,
         listen: Address | None = None,
         routes: Mapping[tuple[str, int], Address] | None = None,
+        gpus: GpuSupply | None = None,
     ) -> None:
+        """`gpus`: what is offered of them; without it the flags say, and what there is."""
         self._flags = flags
         self._detector = detector
         self._listen = listen
         self._routes = routes
+        self._gpus = gpus
         self._cleanup = AsyncExitStack()
         self._stopped = asyncio.Event()
         self._failure: BaseException | None = None
@@ -125,11 +130,16 @@ class Agent:
             work_dir.path, is_strict=flags.strict, max_completed_frameworks=flags.max_completed_frameworks
         )
         cleanup.callback(store.close)
+        wanted_isolators(flags)  # the faults of the flags first
+        metrics = Metrics()
         if flags.recover == "cleanup":
-            await end_remains(Containerizer(flags, Supervisors()), store, boot_id=read_boot_id())
+            await end_remains(await build_containerizer(flags, metrics), store, boot_id=read_boot_id())
             self._stopped.set()
             return
-        resources = offered_resources(flags.resources, flags.default_role, work_dir.path)
+        gpus = self._gpus or await find_gpus(flags)
+        resources = offered_resources(flags.resources, flags.default_role, work_dir.path, gpus=gpus.resources)
+        containerizer = await build_containerizer(flags, metrics, gpus)
+        cleanup.push_async_callback(containerizer.close)
         attributes = _attributes(flags)
 
         mailbox = Mailbox()
@@ -141,16 +151,22 @@ class Agent:
         node = LibprocessNode(pid.host, pid.port, self._routes)
         cleanup.push_async_callback(node.close)
         identity = Identity(pid=pid, hostname=await hostname_of(flags, pid), resources=resources, attributes=attributes)
-        await self._compose(identity, work_dir, store, mailbox, node)
+        await self._compose(identity, work_dir, store, containerizer, metrics, mailbox, node)
         _log.info("agent %s on %s offers %s", identity.hostname, pid, resources)
 
     async def _compose(
-        self, identity: Identity, work_dir: WorkDir, store: CheckpointStore, mailbox: Mailbox, node: LibprocessNode
+        self,
+        identity: Identity,
+        work_dir: WorkDir,
+        store: CheckpointStore,
+        containerizer: Containerizer,
+        metrics: Metrics,
+        mailbox: Mailbox,
+        node: LibprocessNode,
     ) -> None:
         flags, cleanup = self._flags, self._cleanup
         before, boot_id = store.recovered(), read_boot_id()
         agent_id = recovered_id(before, identity.info(), boot_id=boot_id, flags=flags, path=str(store.path))
-        containerizer = Containerizer(flags, Supervisors(max_descriptors=raise_descriptor_limit()))
         check_runtime_dir(before, containerizer.runtime_dir, boot_id=boot_id)
         if agent_id is None:
             store.clear()
@@ -190,7 +206,6 @@ class Agent:
             containerizer=containerizer,
             start_time=time.time(),
         )
-        metrics = Metrics()
         self._api = Api(
             view,
             work_dir.path,

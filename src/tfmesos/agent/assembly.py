@@ -1,15 +1,18 @@
-"""Puts the parts around the core together."""
+"""Puts the parts around the core together, and those around the containers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from google.protobuf.message import Message
 
 from tfmesos.agent.containerizer import Containerizer
+from tfmesos.agent.containerizer.runtime_dir import RuntimeDir
 from tfmesos.agent.core import AgentCore, CoreSettings
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.gpu import GpuIsolator, GpuSupply, gpu_isolators
+from tfmesos.agent.isolators import build_isolation, wanted_isolators
 from tfmesos.agent.membership.identity import Identity
 from tfmesos.agent.runner.container_runs import ContainerRuns
 from tfmesos.agent.runner.environment import Environments
@@ -17,7 +20,24 @@ from tfmesos.agent.runner.reporter import Recorder, Reporter
 from tfmesos.agent.runner.runner import Runner
 from tfmesos.agent.runner.task_watches import TaskWatches
 from tfmesos.agent.sandboxes.work_dir import WorkDir
+from tfmesos.metrics import Metrics
+from tfmesos.supervision import Supervisors, raise_descriptor_limit
 from tfmesos.transport import Address, UnixAddress
+
+
+async def build_containerizer(flags: AgentFlags, metrics: Metrics, gpus: GpuSupply | None = None) -> Containerizer:
+    """One whose containers are kept apart as the flags say; without `gpus` they have none.
+
+    Raises BadAgentFlags for what this machine lacks.
+    """
+    isolators: Sequence[GpuIsolator] = ()
+    if gpus is not None:
+        directories = RuntimeDir(flags.runtime_path)
+        isolators = await gpu_isolators(wanted_isolators(flags), gpus, directories.path_of)
+    for isolator in isolators:
+        metrics.add_gauges(isolator.numbers)
+    isolation = build_isolation(flags, str(flags.runtime_path), isolators)
+    return Containerizer(flags, Supervisors(max_descriptors=raise_descriptor_limit()), isolation)
 
 
 def build_runner(

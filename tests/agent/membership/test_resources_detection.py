@@ -9,6 +9,7 @@ import pytest
 
 from tfmesos.agent import BadAgentFlags
 from tfmesos.agent.membership.resources_detection import offered_resources
+from tfmesos.resources import Resources
 
 AS_JSON = """[
     {"name": "cpus", "type": "SCALAR", "scalar": {"value": 0.5}},
@@ -64,6 +65,7 @@ def test_nonsense_is_refused_by_name(root: Path, text: str) -> None:
         offered_resources(text, "*", root, root)
 
 
-def test_gpus_cannot_be_served_yet(root: Path) -> None:
-    with pytest.raises(BadAgentFlags, match="this agent cannot serve GPUs yet; leave gpus out of 'gpus:1'"):
-        offered_resources("gpus:1", "*", root, root)
+def test_gpus_are_what_was_found_whatever_is_said(root: Path) -> None:
+    offered = offered_resources("cpus:1;gpus:1", "*", root, root, gpus=Resources.parse("gpus:2"))
+
+    assert offered.scalar("gpus") == 2000

@@ -13,18 +13,23 @@ from tfmesos.resources import Resources, ResourcesError
 PORTS = "[31000-32000]"
 _MEMORY_KEPT_MB = 1024  # left to the system when there is twice as much or more, else half
 _DISK_KEPT_MB = 5 * 1024
+_NOTHING = Resources()
 
 
-def offered_resources(text: str | None, default_role: str, work_dir: Path, root: Path = Path("/")) -> Resources:
-    """What `--resources` says, and what it does not name as detected; zero counts as said. Raises BadAgentFlags."""
+def offered_resources(
+    text: str | None, default_role: str, work_dir: Path, root: Path = Path("/"), *, gpus: Resources = _NOTHING
+) -> Resources:
+    """What `--resources` says, and what it does not name as detected; zero counts as said. Raises BadAgentFlags.
+
+    `gpus`: what is offered of these, whatever the text says.
+    """
     try:
         given = Resources.parse(text, default_role) if text else Resources()
     except ResourcesError as error:
         raise BadAgentFlags(f"--resources: {error}") from error
-    if given.scalar("gpus"):
-        raise BadAgentFlags(f"--resources: this agent cannot serve GPUs yet; leave gpus out of {text!r}")
     missing = [f"{name}:{find(work_dir, root)}" for name, find in _DETECTORS.items() if not _names(text, name)]
-    return given + Resources.parse(";".join(missing), default_role)
+    others = Resources(entry for entry in given if entry.key.name != "gpus")
+    return others + Resources.parse(";".join(missing), default_role) + gpus
 
 
 def _names(text: str | None, name: str) -> bool:
