@@ -42,7 +42,7 @@ class Sampler:
         await asyncio.shield(self._running)
 
     async def _take(self, nvml: Nvml) -> None:
-        self._samples, found = {}, {}
+        found: dict[Unit, Sample] = {}
         with contextlib.suppress(NvmlFailed):
             found = await self._thread.call(lambda: _samples(nvml, self._units), timeout_s=_TIMEOUT_S)
         self._samples, self._taken_s = found, time.monotonic()
