@@ -218,7 +218,10 @@ class GpuMachine:
 
     def _procs_file(self, pid: int) -> Path:
         """Of the cgroup that a process is in, as a path on this machine."""
-        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+        try:
+            lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+        except FileNotFoundError as error:
+            raise ProcessLookupError(f"there is no process {pid}") from error
         for _, controllers, path in (line.split(":", 2) for line in lines):
             if self.view == "v2" and controllers == "":
                 return Path(f"/sys/fs/cgroup{path}/cgroup.procs")

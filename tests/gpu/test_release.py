@@ -1,0 +1,75 @@
+"""When a card is free again: not before nobody can still have it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.agent.waiting import eventually
+from tests.chaos.traces import command_of
+from tests.gpu.conftest import StartGpuCluster
+from tests.gpu.framework import gpu_framework
+from tfmesos.wire import mesos_pb2
+
+PROGRAM = Path(__file__).parents[1] / "agent" / "custom_executor.py"
+HOLD = """
+import glob, os, sys, time
+held = [os.open(path, os.O_PATH) for path in glob.glob("/dev/nvidia[0-9]")]
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+"""
+"""No driver lets a fake node be opened: a descriptor for its path alone shows in /proc like one that holds it."""
+
+
+async def test_a_card_is_not_offered_while_its_node_is_held_open(
+    start_gpu_cluster: StartGpuCluster, tmp_path: Path
+) -> None:
+    cluster = start_gpu_cluster(cards=2)
+    release = tmp_path / "release"
+    (tmp_path / "hold.py").write_text(HOLD)
+    async with gpu_framework(cluster.address) as framework:
+        # given an executor one of whose processes holds what its task was given
+        executor = framework.executor("holds", mesos_pb2.ExecutorInfo.CUSTOM)
+        hold = f"{sys.executable} -I -S {tmp_path}/hold.py {release} &"
+        executor.command.value = f"{hold} exec {sys.executable} -I {PROGRAM}"
+        task = framework.task("task", gpus=1)
+        task.executor.CopyFrom(executor)
+        await framework.wait_offers(gpus=2)
+        await framework.launch(task)
+        await framework.wait_running("task")
+        await framework.wait_offers(gpus=1)
+        (pid,) = cluster.pids().values()
+        assert len(cluster.machine.cards_open(pid)) == 1
+        # when the task ends
+        await framework.kill("task")
+        await eventually(lambda: not cluster.machine.cards_open(pid))
+        # then nobody is told before the node is let go
+        assert not framework.has_ended("task")
+        assert framework.gpus_offered == 1
+        release.touch()
+        await framework.wait_ended("task")
+        await framework.wait_offers(gpus=2)
+
+
+async def test_what_an_agent_that_starts_anew_finds_is_ended_first(start_gpu_cluster: StartGpuCluster) -> None:
+    cluster = start_gpu_cluster(cards=2)
+    async with gpu_framework(cluster.address, checkpoint=True) as framework:
+        await framework.wait_offers(gpus=2)
+        await framework.launch(framework.task("old", "trap '' TERM; while :; do sleep 1000; done", gpus=2))
+        await framework.wait_running("old")
+        (pid,) = cluster.pids().values()
+
+        # when an agent takes its place that shall not take over
+        cluster.agent.kill()
+        cluster.restart_agent("--recover=cleanup")
+        assert cluster.agent.process is not None
+        assert await asyncio.to_thread(cluster.agent.process.wait, 20) == 0
+
+        # then nothing is left, and the next has all cards
+        assert command_of(pid) == []
+        assert cluster.wait_no_cgroup() == []
+        cluster.restart_agent()
+        await asyncio.to_thread(cluster.agent.expect, " registered with ")
+        assert cluster.held() == {}
+        await framework.wait_offers(gpus=2)
