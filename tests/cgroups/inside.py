@@ -45,6 +45,10 @@ def answer(order, path="", *rest):
         return "ok"
     if order == "fork":
         return attempt(lambda: os.fork() or select.select([], [], []))
+    if order == "hop":
+        while True:
+            if os.fork():
+                os._exit(0)
     if order == "spin":
         end = time.process_time() + float(path)
         while time.process_time() < end:

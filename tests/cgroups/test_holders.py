@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cgroups.inside import Inside, Nodes
-from tfmesos.cgroups import Cgroup, Device, holders
+from tfmesos.cgroups import Cgroup, Device
+from tfmesos.cgroups._holders import holders
 
 pytestmark = [pytest.mark.root, pytest.mark.cgroups]
 
@@ -46,3 +47,12 @@ def test_a_process_that_has_ended_holds_nothing(inside: Inside, cgroup: Cgroup, 
     cgroup.kill()
     inside.wait()
     assert holders([inside.pid], [CARD]) == {}
+
+
+def test_a_holder_that_is_another_process_each_time_is_not_missed(inside: Inside, cgroup: Cgroup, nodes: Nodes) -> None:
+    inside.ask("hold", nodes.path_of(CARD), "path")
+    assert cgroup.holders([CARD]) == {inside.pid: {CARD}}
+    inside.send([("hop",)])
+    inside.wait()
+    for _ in range(30):
+        assert set.union(*cgroup.holders([CARD]).values()) == {CARD}

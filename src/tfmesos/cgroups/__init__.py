@@ -23,7 +23,6 @@ from tfmesos.cgroups.controls import (
 from tfmesos.cgroups.devices import ALLOW_ALL, Device, DeviceRule, DeviceType, is_allowed, merge_rules
 from tfmesos.cgroups.errors import BadDeviceRule, CgroupError
 from tfmesos.cgroups.hierarchies import Hierarchies, Hierarchy
-from tfmesos.cgroups.holders import holders
 
 __all__ = [
     "ALLOW_ALL",
@@ -43,7 +42,6 @@ __all__ = [
     "MemoryControl",
     "MemoryUsage",
     "PidsControl",
-    "holders",
     "is_allowed",
     "merge_rules",
 ]

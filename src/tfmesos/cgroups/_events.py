@@ -1,16 +1,13 @@
-"""Waits for what the kernel tells of a cgroup: an eventfd on version 1, a modified file on version 2."""
+"""Waits for what the kernel tells of a cgroup: an eventfd on version 1, a file that changes on version 2."""
 
 import asyncio
 import contextlib
-import ctypes
 import os
+import select
 from collections.abc import Callable, Iterator
 
 from tfmesos.cgroups import _files
 from tfmesos.cgroups.errors import CgroupError
-
-_IN_MODIFY, _IN_DELETE = 0x2, 0x200  # linux/inotify.h
-_IN_NONBLOCK, _IN_CLOEXEC = os.O_NONBLOCK, os.O_CLOEXEC
 
 
 async def wait_eventfd(directory: str, name: str, condition: Callable[[], bool]) -> bool:
@@ -27,28 +24,22 @@ async def wait_eventfd(directory: str, name: str, condition: Callable[[], bool])
     return _files.exists(f"{directory}/{name}")
 
 
-async def wait_modified(path: str, condition: Callable[[], bool]) -> bool:
-    """True once `condition` holds, looked at now and after each modification of the file; False once it is removed.
+async def wait_modified(path: str, condition: Callable[[], bool]) -> None:
+    """Return once `condition` holds, looked at now and whenever the kernel says that the file has changed; CgroupError.
 
-    kernel: cgroup-v2.rst: files of events generate a file modified event. Their own end is not told, but that of the
-    leaf, which `destroy` removes first, in the same step.
+    kernel: cgroup-v2.rst: files of events can be polled. (inotify tells it, too, but a user has 128 of it in all.) A
+    read takes notice of what was before; the end of the cgroup is not told.
     """
-    with _descriptor(_open_inotify, path) as watch:
-        _add_watch(watch, path, _IN_MODIFY)
-        _add_watch(watch, os.path.dirname(path), _IN_DELETE)
-        while _files.exists(path):
+    with _descriptor(lambda: os.open(path, os.O_RDONLY | os.O_CLOEXEC), path) as file, select.epoll() as changes:
+        try:
+            changes.register(file, select.EPOLLPRI)
+        except OSError as error:
+            raise CgroupError(f"Cannot watch {path}: {error.strerror}") from error
+        while True:
+            os.pread(file, 4096, 0)
             if condition():
-                return True
-            await _wait_readable(watch)
-            with contextlib.suppress(BlockingIOError):
-                os.read(watch, 4096)
-    return False
-
-
-def _add_watch(watch: int, path: str, events: int) -> None:
-    if _library().inotify_add_watch(watch, os.fsencode(path), events) < 0:
-        number = ctypes.get_errno()
-        raise CgroupError(f"Cannot watch {path}: {os.strerror(number)}")
+                return
+            await _wait_readable(changes.fileno())
 
 
 async def _wait_readable(descriptor: int) -> None:
@@ -71,15 +62,3 @@ def _descriptor(opening: Callable[[], int], place: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _open_inotify() -> int:
-    descriptor: int = _library().inotify_init1(_IN_NONBLOCK | _IN_CLOEXEC)
-    if descriptor < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return descriptor
-
-
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)

@@ -119,8 +119,9 @@ class MemoryV2:
         return _files.read_table(f"{self._path}/memory.events.local").get("oom", 0) > 0
 
     async def wait_oom(self) -> bool:
-        """The kernel marks the file as modified."""
-        return await _events.wait_modified(f"{self._path}/memory.events.local", self.has_run_out)
+        """The kernel tells that the file has changed, but not that the cgroup has gone."""
+        await _events.wait_modified(f"{self._path}/memory.events.local", self.has_run_out)
+        return True
 
     def _read_optional(self, name: str) -> int | None:
         path = f"{self._path}/{name}"

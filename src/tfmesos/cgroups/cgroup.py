@@ -6,21 +6,25 @@ What its processes make below it (they may, with rights) counts as its own: it i
 import asyncio
 import os
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from tfmesos.cgroups import _files, _killing
 from tfmesos.cgroups._cpu import CpuV1, CpuV2
 from tfmesos.cgroups._device_files import DeviceFiles
 from tfmesos.cgroups._device_programs import DevicePrograms
+from tfmesos.cgroups._holders import holders
 from tfmesos.cgroups._memory import MemoryV1, MemoryV2
 from tfmesos.cgroups._pids import Pids
 from tfmesos.cgroups.controls import CpuControl, DeviceControl, MemoryControl, PidsControl
+from tfmesos.cgroups.devices import Device
 from tfmesos.cgroups.errors import CgroupError
 
 LEAF = "leaf"
 NESTED = "mesos"
 _FIRST_PAUSE_S = 0.001
 _LAST_PAUSE_S = 0.05
+_PASSES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,22 @@ class Cgroup:
     def pids(self) -> set[int]:
         """Processes in it and below it. Those of another pid namespace have no number here and are not among them."""
         return set().union(*(_files.read_pids(part.path) for part in self.parts))
+
+    def holders(self, devices: Collection[Device]) -> dict[int, set[Device]]:
+        """Which of its processes have which of these devices open; empty only if none has.
+
+        A process that was started meanwhile may have a descriptor from one that has ended: until there is no new one,
+        it is looked at, too. Who starts processes faster than that counts as a holder.
+        """
+        seen: set[int] = set()
+        found: dict[int, set[Device]] = {}
+        for _ in range(_PASSES):
+            new = self.pids() - seen
+            if not new:
+                return found
+            found |= holders(new, devices)
+            seen |= new
+        return found | {pid: set(devices) for pid in new}
 
     def kill(self) -> None:
         """SIGKILL to every process in it and below it, also to those that are stopped, frozen by it or just forking."""

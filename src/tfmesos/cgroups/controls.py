@@ -67,7 +67,7 @@ class MemoryControl(Protocol):
     async def wait_oom(self) -> bool:
         """Returns True once there was no memory left below the limit, at once if that was so before the call.
 
-        False once the cgroup is destroyed. May be cancelled.
+        To be cancelled when the cgroup is destroyed; it may return False then.
         """
 
 

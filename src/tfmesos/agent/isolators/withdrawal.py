@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Collection
 
-from tfmesos.cgroups import Cgroup, Device, holders
+from tfmesos.cgroups import Cgroup, Device
 
 _FIRST_PAUSE_S = 0.02
 _LAST_PAUSE_S = 1.0
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 async def wait_withdrawn(container: str, cgroup: Cgroup, devices: Collection[Device]) -> None:
     """Return when no process of the cgroup has one of these open; after a while the log names who has."""
     began, pause_s, warned = time.monotonic(), _FIRST_PAUSE_S, False
-    while held := holders(cgroup.pids(), devices):
+    while held := cgroup.holders(devices):
         if not warned and time.monotonic() - began >= _WARN_AFTER_S:
             warned = True
             who = "; ".join(f"process {pid}: {', '.join(sorted(map(str, its)))}" for pid, its in sorted(held.items()))
