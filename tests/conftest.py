@@ -19,12 +19,13 @@ import time
 import urllib.request
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
-from tests.gpu_machine import Driver, GpuMachine, StartGpuMachine, build_driver, missing_for_gpu_machine
+if TYPE_CHECKING:
+    from tests.gpu_machine import Driver, GpuMachine, StartGpuMachine
 
 SKIPS_ARE_ERRORS = os.environ.get("TFMESOS_SKIPS_ARE_ERRORS") == "1"
 
@@ -201,6 +202,8 @@ def start_stock_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
 @pytest.fixture(scope="session")
 def gpu_driver(tmp_path_factory: pytest.TempPathFactory) -> Driver:
     """The fake GPU driver, compiled."""
+    from tests.gpu_machine import build_driver, missing_for_gpu_machine  # only where a test wants it
+
     missing = missing_for_gpu_machine()
     if missing is not None:
         pytest.skip(missing)
@@ -210,6 +213,8 @@ def gpu_driver(tmp_path_factory: pytest.TempPathFactory) -> Driver:
 @pytest.fixture
 def start_gpu_machine(gpu_driver: Driver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartGpuMachine]:
     """Starts fake GPU machines: `start_gpu_machine(cards=4, view="v2")`; what is left of them goes with the test."""
+    from tests.gpu_machine import GpuMachine, missing_for_gpu_machine
+
     started: list[GpuMachine] = []
 
     def start(**options: Any) -> GpuMachine:
