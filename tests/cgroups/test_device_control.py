@@ -86,6 +86,24 @@ def test_any_sequence_of_rules_means_what_the_model_says(
             assert told is None or model(told) == model(step)
 
 
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.lists(st.tuples(rules, st.booleans()), max_size=6), min_size=1, max_size=5))
+def test_what_is_nested_has_any_part_of_what_its_parent_has(
+    cgroups: Cgroups, nodes: Nodes, steps: list[list[tuple[DeviceRule, bool]]]
+) -> None:
+    name = f"parent-{len(cgroups.lineages())}"
+    parent = cgroups.create((name,))
+    parent.devices.set([])
+    child = cgroups.create((name, "child"))
+    with Inside(parent) as outer, Inside(child) as inner:
+        for step in steps:
+            whole, part = [rule for rule, _ in step], [rule for rule, is_shared in step if is_shared]
+            parent.devices.set(whole)
+            child.devices.set(part)
+            assert nodes.allowed(outer, REQUESTS) == model(whole)
+            assert nodes.allowed(inner, REQUESTS) == model(part)
+
+
 def test_what_stays_allowed_is_never_interrupted(cgroup: Cgroup, nodes: Nodes) -> None:
     path = nodes.path_of(Device("c", 195, 0))
     others = [[], parse("c 195:1 rw"), parse("c 195:* r"), parse("c 511:* rwm", "b *:* m")]
