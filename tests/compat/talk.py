@@ -10,7 +10,7 @@ import h11
 from tfmesos.transport import Address, TcpAddress
 from tfmesos.wire import RecordDecoder
 
-_START_S = 20.0
+_START_S = 60.0
 _RETRY_S = 0.02
 
 
