@@ -86,6 +86,12 @@ class ContainerCgroups:
         """The cgroup in which the container's own processors and memory are counted; None if it shares them."""
         return self._find(container_id) if self._owns.get(container_id) is Own.ALL else None
 
+    def counted(self, container_id: ContainerId) -> Cgroup | None:
+        """The cgroup in which its processors and memory are counted, be it its own or that of one around it."""
+        around = (item for item in container_id.lineage() if self._owns.get(item) is Own.ALL)
+        counting = next(around, None)
+        return None if counting is None else self._find(counting)
+
     def ruled(self, container_id: ContainerId) -> Cgroup | None:
         """The cgroup whose rules of devices are the container's own; None if it shares them."""
         return None if self._owns.get(container_id) in (None, Own.END) else self._find(container_id)

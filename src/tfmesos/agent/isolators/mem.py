@@ -58,9 +58,9 @@ class MemIsolator(QuietIsolator):
         return None if memory is None or not await memory.wait_oom() else _limitation(memory)
 
     def passed(self, container_id: ContainerId) -> Limitation | None:
-        """Whether processes of it were killed for want of memory."""
-        memory = self._memory(container_id)
-        return None if memory is None or not memory.has_run_out() else _limitation(memory)
+        """Whether processes were killed for want of memory, its own or those it shares the memory with: all end."""
+        cgroup = self._cgroups.counted(container_id)
+        return None if cgroup is None or not cgroup.memory.has_run_out() else _limitation(cgroup.memory)
 
     def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
         """What is used, page cache included, and the limit."""
