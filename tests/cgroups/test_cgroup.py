@@ -137,6 +137,24 @@ def test_kill_leaves_the_cgroup(everywhere: Cgroups, start: Start) -> None:
         assert inside.ask("fork") == "ok"
 
 
+async def test_what_is_frozen_is_destroyed_too(version: str, open_cgroups: OpenCgroups, start: Start) -> None:
+    cgroup = open_cgroups(version, "freezer").create(("container",))
+    start(cgroup, "deaf")
+    name, text = ("freezer.state", "FROZEN") if version == "v1" else ("cgroup.freeze", "1")
+    with open(f"{cgroup.parts[0].path}/{name}", "w") as file:  # noqa: ASYNC230
+        file.write(text)
+    await cgroup.destroy(10)
+    assert not any(exists(cgroup))
+
+
+def test_a_limit_of_processes_survives_a_kill(open_cgroups: OpenCgroups, start: Start) -> None:
+    cgroup = open_cgroups("v1", "pids").create(("container",))
+    cgroup.pids_limit.set_limit(50)
+    start(cgroup, "deaf")
+    cgroup.kill()
+    assert cgroup.pids_limit.limit() == 50
+
+
 def test_what_cannot_be_emptied_is_named(version: str, open_cgroups: OpenCgroups, start: Start) -> None:
     """Someone froze the processes from outside (version 1's freezer holds even those that are killed)."""
     cgroup = open_cgroups(version, "devices").create(("container",))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from tfmesos.cgroups import _files
+from tfmesos.cgroups.errors import CgroupError
 
 _PASSES = 100
 
@@ -28,7 +29,8 @@ def kill(parts: Iterable[KillPart], pids: Callable[[], set[int]]) -> None:
     Elsewhere a process that was sent SIGKILL can fork no more, so that a few passes reach everything unless the others
     fork faster than that: the freezer stops them, and where there is none, a limit of 0 for new processes.
     """
-    others = [part for part in parts if part.version == 1 or not _files.try_write(f"{part.path}/cgroup.kill", "1")]
+    there = [part for part in parts if _files.exists(part.path)]
+    others = [part for part in there if part.version == 1 or not _files.try_write(f"{part.path}/cgroup.kill", "1")]
     if not others or not pids():
         return
     with contextlib.ExitStack() as brakes:
@@ -48,7 +50,8 @@ def _brakes(part: KillPart) -> list[tuple[str, str, str]]:
     if "freezer" in part.controllers:
         brakes.append(("freezer.state", "FROZEN", "THAWED"))
     if "pids" in part.controllers:
-        brakes.append(("pids.max", "0", "max"))
+        with contextlib.suppress(CgroupError):  # someone else removes it just now
+            brakes.append(("pids.max", "0", _files.read(f"{part.path}/pids.max").strip()))
     return brakes
 
 
