@@ -61,6 +61,8 @@ class Life:
         self.wait_status: int | None = None
         self.message: str | None = None
         self.is_started = False
+        self.is_given_up = False
+        """Nobody is expected to come for it any more."""
         self._is_lost = False
         self._grace_s = 0.0
         self._stage = Stage.GATED
@@ -143,7 +145,7 @@ class Life:
         return self._abandon(now) if self._stage is Stage.RUNNING else self._strike(now)
 
     def _abandon(self, now: float) -> list[Action]:
-        self._is_lost = True
+        self._is_lost = self.is_given_up = True
         self.message = "nobody came back for it in time"
         return [*self._terminate(self._grace_s, now), Action.RECORD]
 

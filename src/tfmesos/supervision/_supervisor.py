@@ -191,7 +191,7 @@ class Supervisor:
             self._say(Kind.NOT_STARTED)
 
     def _report_ended(self) -> None:
-        if self._control is None and self._program.recovery_timeout_s is None:
+        if self._control is None and (self._program.recovery_timeout_s is None or self._life.is_given_up):
             self._remove_cgroups()
         if self._switchboard is not None:
             self._switchboard.end()

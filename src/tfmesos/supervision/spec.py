@@ -37,7 +37,7 @@ class ProcessSpec:
     `cgroups`: the cgroup.procs file of each cgroup that the program's first process is in from its start on, at most
     one of a hierarchy; the supervisor stays outside. A cgroup that cannot be entered: the program is not started.
     `cgroup_directories`: what is there for it alone, the innermost first; the supervisor removes them, if empty, when
-    a program that is not detached ends and this process is gone.
+    the program ends, this process is gone, and no other is expected (which finds them there, then).
     `console`: stdin and the output can be attached to (`Supervised.console`); needs `record_dir`.
     `log_limit`: how large the two files may grow; None: without limit.
     `uid`, `gid` None: as this process; with a uid or gid given, `groups` are all the supplementary groups.

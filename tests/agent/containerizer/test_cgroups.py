@@ -128,8 +128,11 @@ async def test_the_next_agent_ends_what_is_left_when_all_that_watched_over_it_is
     await containerizer.close(end_detached=True)
 
 
-async def test_an_agent_that_is_killed_leaves_no_cgroup(flags: AgentFlags) -> None:
-    agent = _Agent(flags, "sleep 1000", checkpoint=False)
+@pytest.mark.parametrize("is_kept", [False, True])
+async def test_an_agent_that_is_killed_and_does_not_come_back_leaves_no_cgroup(
+    flags: AgentFlags, is_kept: bool
+) -> None:
+    agent = _Agent(dataclasses.replace(flags, recovery_timeout=0.1), "sleep 1000", checkpoint=is_kept)
     agent.launch()
     assert len(_containers(flags.cgroups_root)) > 0
 
