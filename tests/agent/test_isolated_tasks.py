@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -144,6 +145,20 @@ async def test_the_container_of_an_executor_grows_before_a_task_runs_and_shrinks
     await master.wait_for_end("a")
     assert memory_of(cgroups_root, "memory.soft_limit_in_bytes") == 32 + 128
     assert states(master, "a") == ["TASK_STARTING", "TASK_RUNNING", "TASK_KILLED"]
+
+
+async def test_statistics_tell_of_all_that_an_executor_and_its_tasks_may_use(
+    agent: Agent, master: InTestMaster, http: HttpConnection
+) -> None:
+    executor = custom_executor()
+    for task_id in ("a", "b"):
+        master.run(with_mem(executor_task(task_id, executor), 64))
+    await wait_running(master, "a", "b")
+
+    (entry,) = json.loads((await http.request("GET", "/containers")).body)
+
+    assert entry["statistics"]["mem_soft_limit_bytes"] == (32 + 64 + 64) * 1024**2
+    assert entry["statistics"]["cpus_soft_limit"] == 0.2
 
 
 async def test_statistics_tell_the_limit_and_the_use(agent: Agent, master: InTestMaster, http: HttpConnection) -> None:

@@ -133,6 +133,12 @@ def _limited() -> agent_pb2.Call.LaunchContainer:
     return launch
 
 
+def _with_gpus(amount: float) -> agent_pb2.Call.LaunchContainer:
+    launch = _launch("true")
+    launch.resources.add(name="gpus", type=mesos_pb2.Value.SCALAR).scalar.value = amount
+    return launch
+
+
 @pytest.mark.parametrize(
     ("launch", "text"),
     [
@@ -141,6 +147,7 @@ def _limited() -> agent_pb2.Call.LaunchContainer:
         (_launch("true", ContainerId("x" * 243)), "greater than 242"),
         (_launch("true", ContainerId("..", ContainerId("r"))), "contains invalid characters"),
         (_launch(""), "the command has no value"),
+        (_with_gpus(0.5), "Invalid GPU resources: The 'gpus' resource must be an unsigned integer"),
         (_reserved(), "'launch_container.resources' is invalid: resource 'cpus' is reserved"),
         (_limited(), "resource limits are not supported"),
     ],

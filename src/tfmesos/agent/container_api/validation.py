@@ -7,6 +7,7 @@ from signal import valid_signals
 from typing import Protocol
 
 from tfmesos.agent.containerizer import container_id_fault
+from tfmesos.resources import validate_gpus
 from tfmesos.wire import agent_pb2, mesos_pb2
 
 _Call = agent_pb2.Call
@@ -39,6 +40,8 @@ def call_fault(call: agent_pb2.Call) -> str | None:
         return f"'{name}.container_id' is invalid: {fault}"
     if call.type in _NEEDS_PARENT and not container_id.HasField("parent"):
         return f"Expecting '{name}.container_id.parent' to be present"
+    if call.type == _Call.LAUNCH_CONTAINER and (fault := validate_gpus(call.launch_container.resources)):
+        return f"Invalid GPU resources: {fault}"
     if call.type == _Call.LAUNCH_CONTAINER and not container_id.HasField("parent"):
         fault = _standalone_fault(call.launch_container.resources)
         return f"'{name}.resources' is invalid: {fault}" if fault else None

@@ -48,7 +48,7 @@ def _container_fault(container: mesos_pb2.ContainerInfo) -> str | None:
         if container.HasField(name):
             return f"{name} of containers is not supported by this agent yet"
     for field, _ in container.linux_info.ListFields():
-        if field.name != "share_cgroups":  # there are no cgroups to share yet: Mesos 1.11 takes no notice then, either
+        if field.name != "share_cgroups":  # which isolation heeds
             return f"linux_info.{field.name} of containers is not supported by this agent yet"
     if any(network.name or network.port_mappings for network in container.network_infos):
         return "container networks are not supported by this agent yet"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tfmesos.agent.isolators.container_cgroups import ContainerCgroups, Own, own_of
 from tfmesos.agent.isolators.errors import IsolationFailed
-from tfmesos.agent.isolators.isolator import OWN, Isolator, LaunchEdits, Limitation, Shares
+from tfmesos.agent.isolators.isolator import OWN, Isolator, LaunchEdits, Limitation, Shares, total_of
 from tfmesos.agent.isolators.withdrawal import wait_withdrawn
 from tfmesos.cgroups import CgroupError
 from tfmesos.resources import Resources
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the containerizer brings isolators in
     from tfmesos.agent.containerizer.config import ContainerConfig
     from tfmesos.agent.containerizer.identifiers import ContainerId
 
+_MIB = 1024 * 1024
 _log = logging.getLogger(__name__)
 OnLimitation = Callable[["ContainerId", Limitation], None]
 
@@ -56,6 +57,7 @@ class Isolation:
         self._locks: defaultdict[ContainerId, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._watching: dict[ContainerId, list[asyncio.Task[None]]] = {}
         self._passed: dict[ContainerId, Limitation] = {}
+        self._shares: dict[ContainerId, Shares] = {}
         self._on_limitation: OnLimitation = lambda container_id, limitation: None
 
     @property
@@ -107,6 +109,7 @@ class Isolation:
         except BaseException:
             await self.cleanup(config.id)
             raise
+        self._shares[config.id] = shares
         environment = {name: value for each in edits for name, value in each.environment.items()}
         return Prepared(environment=environment, procs_files=procs_files, directories=directories)
 
@@ -133,6 +136,7 @@ class Isolation:
                 await wait_withdrawn(str(container_id), cgroup, withdrawn)
             for isolator in self._isolators:
                 await isolator.settle(container_id)
+            self._shares[container_id] = shares
 
     def fill_status(self, container_id: ContainerId, status: mesos_pb2.ContainerStatus) -> None:
         """Tell what the container has."""
@@ -145,7 +149,11 @@ class Isolation:
             await isolator.refresh_usage()
 
     def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
-        """Tell what the container uses and may use."""
+        """Tell what the container uses and may use; what its executor's tasks asked for counts, too."""
+        shares = self._shares.get(container_id)
+        if shares is not None:
+            usage.cpus_soft_limit = total_of(shares, "cpus") / 1000
+            usage.mem_soft_limit_bytes = total_of(shares, "mem") * _MIB // 1000
         for isolator in self._isolators:
             try:
                 isolator.fill_usage(container_id, usage)
@@ -165,6 +173,7 @@ class Isolation:
             for isolator in reversed(self._isolators):
                 await isolator.cleanup(container_id)
         self._locks.pop(container_id, None)
+        self._shares.pop(container_id, None)
         return limitation
 
     async def close(self) -> None:
