@@ -360,7 +360,7 @@ def test_the_invariants_hold_in_every_order_of_events() -> None:
     )
 
 
-FIXED = settings(max_examples=200, deadline=None, database=None, derandomize=True, phases=[Phase.generate])
+FIXED = settings(max_examples=3000, deadline=None, database=None, derandomize=True, phases=[Phase.generate])
 
 
 class ForgetfulSubscription(Subscription):

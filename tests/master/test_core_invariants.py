@@ -406,6 +406,8 @@ def collected(parts: Iterable[dict[OfferId, Offer]]) -> dict[OfferId, Offer]:
 QUICK = settings(
     max_examples=70, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
+FINDING = settings(QUICK, max_examples=3000, phases=[Phase.generate])
+"""Ends at the first that fails, and does not shrink it: one failure is enough."""
 
 
 def test_the_books_add_up_in_any_order() -> None:
@@ -429,10 +431,4 @@ def generous_take(ledger: Ledger, offer: Offer) -> None:
 def test_a_broken_core_is_found_out(monkeypatch: pytest.MonkeyPatch, name: str, fault: object) -> None:
     monkeypatch.setattr(Ledger, name, fault)
     with pytest.raises((AssertionError, KeyError, IllegalStep)):
-        run_state_machine_as_test(MasterMachine, settings=unshrunk(QUICK))
-
-
-def unshrunk(one: settings) -> settings:
-    """The same without shrinking: one failure is enough."""
-
-    return settings(one, phases=[Phase.generate])
+        run_state_machine_as_test(MasterMachine, settings=FINDING)

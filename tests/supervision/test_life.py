@@ -35,12 +35,18 @@ class LifeMachine(RuleBasedStateMachine):
     def perform(self, actions: list[Action]) -> None:
         self.performed += actions
 
-    @initialize(is_shut=st.sampled_from([False, False, False, True]), others_live=st.booleans())
-    def begin(self, is_shut: bool, others_live: bool) -> None:
-        """Mostly beyond the gate, where more can happen."""
-        if not is_shut:
-            self.open_gate(failure=None)
-            self.others_live = others_live
+    @initialize(
+        past=st.sampled_from(["nothing", "the gate", "the gate", "the main process"]), others_live=st.booleans()
+    )
+    def begin(self, past: str, others_live: bool) -> None:
+        """Mostly beyond the gate, where more can happen; often with a rest that has its grace, else a rare thing."""
+        if past == "nothing":
+            return
+        self.open_gate(failure=None)
+        self.others_live = others_live or past == "the main process"
+        if past == "the main process":
+            self.ask_to_kill(100.0)
+            self.main_process_ends(15)
 
     def expect_end_within(self, grace_s: float) -> None:
         if self.main_lives or self.others_live:

@@ -380,6 +380,6 @@ def test_the_invariants_find_a_broken_core() -> None:
         def build(self) -> AgentCore:
             return _Forgetful(build_core().settings)
 
-    hasty = settings(max_examples=300, stateful_step_count=40, deadline=None, derandomize=True, phases=[Step.generate])
+    hasty = settings(max_examples=3000, stateful_step_count=40, deadline=None, derandomize=True, phases=[Step.generate])
     with pytest.raises((AssertionError, ExceptionGroup)):
         run_state_machine_as_test(Broken, settings=hasty)

@@ -108,6 +108,6 @@ def test_the_invariants_find_a_hasty_core() -> None:
         def build(self) -> AgentCore:
             return _Hasty(build_core(resizes_containers=True).settings)
 
-    hasty = settings(max_examples=300, stateful_step_count=40, deadline=None, derandomize=True, phases=[Step.generate])
+    hasty = settings(max_examples=3000, stateful_step_count=40, deadline=None, derandomize=True, phases=[Step.generate])
     with pytest.raises((AssertionError, ExceptionGroup)):
         run_state_machine_as_test(Broken, settings=hasty)

@@ -217,6 +217,8 @@ def test_the_invariants_find_a_broken_core() -> None:
         def build(self) -> StatusUpdates:
             return _Hasty()
 
-    hasty = settings(max_examples=200, stateful_step_count=20, deadline=None, derandomize=True, phases=[Phase.generate])
+    hasty = settings(
+        max_examples=3000, stateful_step_count=20, deadline=None, derandomize=True, phases=[Phase.generate]
+    )
     with pytest.raises((AssertionError, ExceptionGroup)):
         run_state_machine_as_test(Broken, settings=hasty)
