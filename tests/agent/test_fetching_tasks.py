@@ -59,6 +59,6 @@ async def test_a_kill_ends_the_fetching(agent: Agent, master: InTestMaster) -> N
 
     status = await master.wait_for_end("t")
     assert status.state == mesos_pb2.TASK_KILLED
-    await asyncio.wait_for(gone.wait(), 5)
+    await asyncio.wait_for(gone.wait(), 20)
     server.close()
     await server.wait_closed()

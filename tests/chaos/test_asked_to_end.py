@@ -39,7 +39,7 @@ def test_asked_twice(start_run: StartRun) -> None:
     run.traces.note()
     asked = time.monotonic()
     run.process.send_signal(signal.SIGINT)
-    time.sleep(0.3)  # two signals at once would be one
+    run.expect("once more ends them at once")  # two signals at once would be one
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(30) == 130
     took_s = time.monotonic() - asked

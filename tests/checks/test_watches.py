@@ -32,7 +32,7 @@ class Ear:
         self.news.put_nowait("hopeless")
 
     async def next(self) -> News:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             return await self.news.get()
 
 

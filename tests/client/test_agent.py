@@ -104,7 +104,7 @@ async def test_input_ends_with_the_agents_answer(agent: FakeAgent) -> None:
             yield message
         await asyncio.Event().wait()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         with pytest.raises(CallRejected, match=r"ATTACH_CONTAINER_INPUT refused \(400\): enough"):
             await AgentClient(agent.address).attach_input(ID, endless())
 
@@ -115,7 +115,7 @@ async def test_an_error_of_the_source_is_raised(agent: FakeAgent) -> None:
             yield message
         raise OSError("terminal gone")
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         with pytest.raises(OSError, match="terminal gone"):
             await AgentClient(agent.address).attach_input(ID, broken())
 
@@ -144,7 +144,7 @@ async def test_a_session_of_ours_runs_beside_the_container_and_ends_with_its_rea
     command = mesos_pb2.CommandInfo(value="while ! test -e mark; do sleep 0.02; done; echo looked; exec sleep 1000")
     async with ours.session(INNER, command) as output:
         assert b"looked" in await read_until(output, b"looked")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await ours.wait_container(INNER)
     await ours.kill_container(ID, SIGKILL)
     await ours.wait_container(ID)

@@ -248,7 +248,7 @@ async def test_a_check_that_hangs_is_ended(agent: FakeAgent, tmp_path: Path) -> 
     async with Executor(agent, tmp_path) as executor:
         executor.launch_group(info)
         container = await agent.next_container()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert (await agent.session_ends.get()).startswith("check-")
         container.end(0)
         assert [(await agent.next_status()).check_status.type for _ in range(3)] == [mesos_pb2.CheckInfo.COMMAND] * 3

@@ -93,7 +93,7 @@ async def test_a_kill_during_the_preparation_of_a_container_ends_in_the_grace_ti
 
         await framework.client.kill(mesos_pb2.TaskID(value="a"), grace_s=1)
 
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(10):
             assert await framework.told() == ["a TASK_KILLING"]
             assert (await framework.told())[0].startswith("a TASK_KILLED")
 

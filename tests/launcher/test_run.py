@@ -134,7 +134,7 @@ async def test_a_job_that_the_operator_tears_down_says_so(cluster: Cluster) -> N
 
     async with MasterClient(leader.address) as master:
         await master.teardown(run.framework_id)
-    outcome = await asyncio.wait_for(run.wait_finished(), 5)
+    outcome = await asyncio.wait_for(run.wait_finished(), 20)
 
     assert outcome.exit_status == 1
     assert "torn down by operator" in outcome.text
@@ -239,11 +239,11 @@ async def test_a_fault_of_our_own_ends_the_job_and_leaves_nothing(
     monkeypatch.setattr(Gang, "_offers_arrived", fail)
 
     with pytest.raises(ExceptionGroup) as caught:
-        await asyncio.wait_for(cluster.run(small("worker", 1, "true")).start(), 5)
+        await asyncio.wait_for(cluster.run(small("worker", 1, "true")).start(), 20)
 
     assert caught.group_contains(RuntimeError, match="a fault")
     leader = await build_detector(cluster.address).detect(None)
-    async with MasterClient(leader.address) as master, asyncio.timeout(5):
+    async with MasterClient(leader.address) as master, asyncio.timeout(20):
         while (await master.get_json("/frameworks"))["frameworks"]:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.02)
 

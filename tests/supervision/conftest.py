@@ -79,10 +79,10 @@ class Voice:
         async with asyncio.timeout(20):
             return [(await stream.readline()).decode().strip() for _ in range(count)]
 
-    async def wait_silent(self, timeout_s: float) -> None:
+    async def wait_silent(self) -> None:
         """Until every process that had it is gone."""
         stream = await self._open()
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(20):
             await stream.read()
 
     async def _open(self) -> asyncio.StreamReader:

@@ -169,7 +169,7 @@ class TestPipes:
             await child.release()
             tree.add_below(child.pid)
             child.kill(0.1)
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(20):
                 assert (await child.wait()).killed
             assert tree.left() == []
 

@@ -192,7 +192,7 @@ class TestAfterTheOwner:
         await owner.die()
         # then it ends in time, adopted or not
         child = await adopt(supervisors, spec)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             assert await child.wait() == Termination(wait_status=9, killed=True)
 
     async def test_a_gate_that_was_not_opened_stays_shut(
@@ -212,15 +212,15 @@ class TestAfterTheOwner:
         await owner.run(replace(spec, recovery_timeout_s=0.2))
         await voice.lines(1)
         await owner.die()
-        await voice.wait_silent(5.0)
+        await voice.wait_silent()
         termination = await end_of(supervisors, spec)
         assert termination == Termination(wait_status=None, killed=False, message="nobody came back for it in time")
 
     async def test_one_that_came_back_stops_the_clock(
         self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors
     ) -> None:
-        spec = build_detached("sleep 1.2; exit 3")
-        await owner.run(replace(spec, recovery_timeout_s=0.7))
+        spec = build_detached("sleep 2; exit 3")
+        await owner.run(replace(spec, recovery_timeout_s=1.5))
         await owner.die()
         child = await adopt(supervisors, spec)
         assert (await child.wait()).wait_status == 3 << 8
@@ -341,7 +341,7 @@ class TestLosses:
         termination = await child.wait() if child else await end_of(supervisors, spec)
         assert (termination.wait_status, termination.killed) == (None, False)
         assert "its supervisor" in str(termination.message)
-        assert tree.wait_gone(0.5) == []
+        assert tree.wait_gone(8.0) == []
         assert os.listdir(spec.record_dir) == ["record.json"]
 
     @pytest.mark.parametrize("owner_dies", ["before", "after", "never"])
@@ -376,7 +376,7 @@ class TestLosses:
         async with asyncio.timeout(20):
             termination = await child.wait()
         assert (termination.wait_status, termination.killed) == (7 << 8, True)
-        assert tree.wait_gone(5.0) == []
+        assert tree.wait_gone(8.0) == []
         assert os.listdir(spec.record_dir) == ["record.json"]
 
     async def test_of_both_with_the_first_owner(
@@ -389,9 +389,9 @@ class TestLosses:
         tree.add_below(child.pid)
         for pid in (record_of(spec)[0].server_pid, child.pid):
             os.kill(pid, signal.SIGKILL)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert (await child.wait()).wait_status is None
-        assert tree.wait_gone(0.5) == []
+        assert tree.wait_gone(8.0) == []
 
     async def test_of_the_fork_server_while_many_start(
         self, build_detached: BuildSpec, supervisors: Supervisors, tree: "Tree"
@@ -418,7 +418,7 @@ class TestLosses:
         async with asyncio.timeout(20):
             ends = await asyncio.gather(*runs)
         assert all(end.wait_status == 3 << 8 or end.message for end in ends)
-        assert tree.wait_gone(5.0) == []
+        assert tree.wait_gone(8.0) == []
 
     async def test_a_supervisor_that_is_stopped_is_told(
         self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, monkeypatch: pytest.MonkeyPatch

@@ -54,7 +54,7 @@ class TestKill:
         # then its end is told when nothing of it is left
         assert await child.wait() == Termination(wait_status=9, killed=True)
         assert tree.left() == []
-        await voice.wait_silent(0.5)
+        await voice.wait_silent()
 
     async def test_sigterm_reaches_everyone_and_the_grace_is_theirs(
         self, supervisors: Supervisors, build_spec: BuildSpec, voice: "Voice", tmp_path: Path
@@ -124,7 +124,7 @@ class TestKill:
         # when killed, then nothing is left
         child.kill(0.3)
         await child.wait()
-        await voice.wait_silent(0.5)
+        await voice.wait_silent()
 
 
 async def test_the_rest_ends_with_the_main_process(
@@ -134,7 +134,7 @@ async def test_the_rest_ends_with_the_main_process(
     child = await supervisors.launch(build_spec("sh", "-c", script, stdout=voice.path))
     await child.release()
     assert await child.wait() == Termination(wait_status=7 << 8, killed=False)
-    await voice.wait_silent(0.5)
+    await voice.wait_silent()
 
 
 class TestLosses:
@@ -156,7 +156,7 @@ class TestLosses:
         assert not termination.killed
         assert termination.message == f"its supervisor (pid {child.pid}) was lost: signal Killed"
         assert tree.left() == []
-        await voice.wait_silent(0.5)
+        await voice.wait_silent()
         assert other.termination is None
 
     async def test_of_a_supervisor_at_its_gate(
@@ -181,8 +181,8 @@ class TestLosses:
         message = "the fork server was lost"
         assert await child.wait() == Termination(wait_status=None, killed=False, message=message)
         assert await gated.wait() == Termination(wait_status=None, killed=False, message=message)
-        await voice.wait_silent(0.5)
-        assert tree.wait_gone(2.0) == []
+        await voice.wait_silent()
+        assert tree.wait_gone(8.0) == []
         # and the next program gets a new fork server
         child = await supervisors.launch(build_spec("sh", "-c", "exit 9"))
         await child.release()
@@ -206,7 +206,7 @@ class TestLosses:
         ends = await asyncio.gather(*runs)
         assert all(end.wait_status == 0 or end.message for end in ends)
         await supervisors.close()
-        assert tree.wait_gone(5.0) == []
+        assert tree.wait_gone(8.0) == []
 
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
     async def test_of_the_owner(self, tmp_path: Path, voice: "Voice", tree: "Tree", number: signal.Signals) -> None:
@@ -223,7 +223,7 @@ class TestLosses:
         await owner.wait()
         # then nothing is left
         assert tree.wait_gone(8.0) == []
-        await voice.wait_silent(0.5)
+        await voice.wait_silent()
 
 
 OWNER = """
