@@ -1,0 +1,111 @@
+"""However an agent ends, and the tasks that it had: no cgroup of theirs is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agent.in_test_master import PARTITION_AWARE, InTestMaster, command_task, framework
+from tests.agent.test_program import program, words_for
+from tests.agent.waiting import eventually
+from tfmesos.wire import internal_pb2, mesos_pb2
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture
+def root() -> Iterator[str]:
+    """The name of a root of cgroups, of which nothing is left in the end."""
+    if os.geteuid():
+        pytest.skip("only root may make cgroups")
+    name = f"test-agent-{uuid.uuid4().hex[:8]}"
+    yield name
+    assert list(Path("/sys/fs/cgroup").glob(f"*/{name}")) == []
+
+
+def words(master: InTestMaster, work_dir: Path, root: str, *more: str) -> list[str]:
+    return words_for(
+        master, work_dir, "--launcher=linux", "--isolation=cgroups/devices", f"--cgroups_root={root}", *more
+    )
+
+
+def containers(root: str) -> list[Path]:
+    return [path for path in Path("/sys/fs/cgroup").glob(f"*/{root}/*") if path.is_dir()]
+
+
+def pids(root: str) -> list[int]:
+    return [int(pid) for path in containers(root) for pid in (path / "cgroup.procs").read_text().split()]
+
+
+async def run_task(master: InTestMaster, *, checkpoint: bool = False) -> None:
+    await master.wait_for(internal_pb2.RegisterSlaveMessage)
+    master.ping()
+    await master.wait_for(internal_pb2.PongSlaveMessage)
+    info = framework(PARTITION_AWARE)
+    info.checkpoint = checkpoint
+    master.run(command_task("long", "trap '' TERM; sleep 1000 & sleep 1000"), info)
+    await master.wait_for_state("long", mesos_pb2.TASK_RUNNING)
+
+
+async def ended(process: asyncio.subprocess.Process) -> None:
+    async with asyncio.timeout(20):
+        await process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+async def test_an_agent_that_is_asked_to_end(
+    master: InTestMaster, tmp_path: Path, root: str, number: signal.Signals
+) -> None:
+    async with program(*words(master, tmp_path / "work", root)) as process:
+        await run_task(master, checkpoint=number is signal.SIGUSR1)
+        assert pids(root)
+
+        process.send_signal(number)
+        await ended(process)
+
+
+async def test_an_agent_that_is_killed(master: InTestMaster, tmp_path: Path, root: str) -> None:
+    async with program(*words(master, tmp_path / "work", root)) as process:
+        await run_task(master)
+
+        process.kill()
+        await ended(process)
+
+    await eventually(lambda: not containers(root))
+    await clean_up(master, tmp_path, root)  # what is left is the root
+
+
+async def test_tasks_that_are_not_taken_over(master: InTestMaster, tmp_path: Path, root: str) -> None:
+    async with program(*words(master, tmp_path / "work", root)) as process:
+        await run_task(master, checkpoint=True)
+        process.kill()
+        await ended(process)
+    assert pids(root)
+
+    await clean_up(master, tmp_path, root)
+
+
+async def test_tasks_that_are_taken_over(master: InTestMaster, tmp_path: Path, root: str) -> None:
+    async with program(*words(master, tmp_path / "work", root)) as process:
+        await run_task(master, checkpoint=True)
+        process.kill()
+        await ended(process)
+    before = pids(root)
+
+    async with program(*words(master, tmp_path / "work", root)) as process:
+        await master.wait_for(internal_pb2.ReregisterSlaveMessage)
+        assert pids(root) == before
+        process.send_signal(signal.SIGUSR1)
+        await ended(process)
+
+
+async def clean_up(master: InTestMaster, tmp_path: Path, root: str) -> None:
+    async with program(*words(master, tmp_path / "work", root, "--recover=cleanup")) as process:
+        await ended(process)
+        assert process.returncode == 0
