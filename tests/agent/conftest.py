@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.agent.in_test_master import FixedDetector, InTestMaster, in_test_master
 from tfmesos.agent import Agent, AgentFlags
+from tfmesos.cgroups import Hierarchies
 from tfmesos.transport import HttpConnection
 from tfmesos.wire import internal_pb2
 
@@ -33,6 +36,22 @@ def flags(tmp_path: Path) -> AgentFlags:
         switch_user=False,
         registration_backoff_factor=0.0,
     )
+
+
+@pytest.fixture
+def cgroups_root() -> Iterator[str]:
+    """A root of cgroups that only this test knows, and in which it leaves nothing."""
+    faults = map(Hierarchies.detect().faults, ("devices", "memory", "cpu", "pids", "freezer"))
+    fault = next(filter(None, faults), None)
+    if os.geteuid() != 0 or fault is not None:
+        pytest.skip(fault or "needs root")
+    root = f"test-{uuid.uuid4().hex[:12]}"
+    yield root
+    left = [path for path in Path("/sys/fs/cgroup").glob(f"**/{root}/**") if path.is_dir()]
+    for path in sorted(left, reverse=True):
+        with suppress(OSError):
+            path.rmdir()
+    assert left == []
 
 
 @asynccontextmanager
