@@ -99,6 +99,8 @@ async def test_it_is_told_what_a_container_has(start_gpu_cluster: StartGpuCluste
         (held,) = cluster.held().values()
 
         assert [gpu.uuid for gpu in framework.statuses["has-one"][-1].container_status.gpus] == held
+        (executor,) = cluster.get("/state")["frameworks"][0]["executors"]
+        assert [gpu["uuid"] for gpu in executor["tasks"][0]["statuses"][-1]["container_status"]["gpus"]] == held
         (monitored,) = cluster.get("/monitor/statistics")
         (gpu,) = monitored["statistics"]["gpus"]
         assert gpu == {
@@ -108,6 +110,7 @@ async def test_it_is_told_what_a_container_has(start_gpu_cluster: StartGpuCluste
             "memory_used_bytes": 512 * MIB,
             "utilization": 0.1,
         }
+        assert cluster.metric(f"slave/gpus/{held[0]}/memory_used_bytes") == 512 * MIB
         assert (cluster.metric("slave/gpus_used"), cluster.metric("slave/gpus_percent")) == (1, 0.5)
 
 

@@ -84,9 +84,12 @@ async def _find(wish: Wish, library: str, root: Path) -> GpuSupply:
         _log.warning("--resources offers %s as it stands, no card is looked for or isolated: %s", offer.resources, why)
     for text in machine.faults if machine is not None else ():
         _log.warning("%s", text)
+    offered = tuple(unit for index in offer.cards for unit in units[index])
+    for unit in offered:
+        _log.info("GPU %s is offered: %s, %s, %d MB", unit, unit.uuid, unit.name, unit.memory_mb)
     return GpuSupply(
         resources=offer.resources,
-        units=tuple(unit for index in offer.cards for unit in units[index]),
+        units=offered,
         machine=machine,
         nvml=nvml,
         thread=thread,
