@@ -31,6 +31,7 @@ from tfmesos.supervision import Supervised, SupervisionError, Supervisors, Termi
 
 _OF_FRAMEWORKS = (ContainerKind.COMMAND_TASK, ContainerKind.EXECUTOR)
 _MAX_REMEMBERED = 2000
+_SAY_AGAIN_S = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -274,11 +275,19 @@ class Containerizer:
         for container in self._tree:
             if container.id not in staying and container.id == container.id.root:
                 _log.info("container %s belongs to nothing that this agent knows: it is ended", container.id)
-                self._orphans.add(asyncio.create_task(self._end_orphan(container), name=f"orphan {container.id}"))
+                self._orphans.add(
+                    asyncio.create_task(self._end_orphan(container), name=f"end of orphan {container.id}")
+                )
         for ending in self._orphans:
             ending.add_done_callback(self._orphans.discard)
         if self._isolation.is_active:
-            await asyncio.gather(*self._orphans)
+            await self._wait_orphans()
+
+    async def _wait_orphans(self) -> None:
+        while self._orphans:
+            await asyncio.wait(self._orphans, timeout=_SAY_AGAIN_S)
+            for ending in self._orphans:
+                _log.warning("%s: this agent goes on when nothing of it is left", ending.get_name())
 
     async def _end_orphan(self, container: Container) -> None:
         container.kill(0.0)
