@@ -19,6 +19,7 @@ from tfmesos.cgroups._pids import Pids
 from tfmesos.cgroups.controls import CpuControl, DeviceControl, MemoryControl, PidsControl
 from tfmesos.cgroups.devices import Device
 from tfmesos.cgroups.errors import CgroupError
+from tfmesos.cgroups.hierarchies import WITHOUT_CONTROLLER
 
 LEAF = "leaf"
 NESTED = "mesos"
@@ -45,6 +46,13 @@ class Part:
     def directories(self) -> tuple[str, ...]:
         """What `create` makes, the innermost first."""
         return (f"{self.path}/{LEAF}", self.path) if self.version == 2 else (self.path,)
+
+    def has(self, controller: str) -> bool:
+        """Whether the directory is there, and with this controller."""
+        if self.version == 1 or controller in WITHOUT_CONTROLLER:
+            return os.path.isdir(self.path)
+        enabled = f"{self.path}/cgroup.controllers"
+        return _files.exists(enabled) and controller in _files.read(enabled).split()
 
     def create(self) -> None:
         """Raises CgroupError; `Cgroup.remove_empty` removes what was made until then."""
@@ -116,6 +124,11 @@ class Cgroup:
         """Remove what no process is in, from below; True if nothing is left in any tree."""
         left = [part for part in self.parts if not _files.remove_tree(part.path)]
         return not left
+
+    def has(self, controller: str) -> bool:
+        """Whether it can be set here: not if the cgroup was made for other controllers, by an agent before."""
+        part = next((part for part in self.parts if controller in part.controllers), None)
+        return part is not None and part.has(controller)
 
     @property
     def devices(self) -> DeviceControl:

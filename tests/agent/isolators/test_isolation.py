@@ -296,3 +296,19 @@ async def test_agents_with_the_same_root_leave_each_others_cgroups_alone(
     assert exists(files[0])
     await others.cleanup(config.id)
     assert running.wait(timeout=10) != 0
+
+
+async def test_a_container_of_an_agent_that_isolated_less_goes_on_as_it_was(build: Build, configure: Configure) -> None:
+    before = build("posix/cpu")
+    config = configure()
+    await start(before, config)
+    await before.close()
+
+    after = build("cgroups/cpu,cgroups/mem,cgroups/devices")
+    await after.recover({config.id: config}, set())
+    await after.update(config.id, {OWN: scalars(cpus=1, mem=64)})
+
+    usage = mesos_pb2.ResourceStatistics()
+    after.fill_usage(config.id, usage)
+    assert not usage.HasField("mem_limit_bytes")
+    assert await after.cleanup(config.id) is None

@@ -1,14 +1,16 @@
 """Keeps containers apart: what each may use, and what it may open.
 
-isolator.py         what an isolator is
-table.py            the isolators that there are, their order, and --isolation (pure)
-allowed_devices.py  devices that all may use, and --allowed_devices
-cpu.py mem.py devices.py  cgroups/cpu, cgroups/mem, cgroups/devices
+isolator.py           what an isolator is
+table.py              the isolators that there are, their order, and --isolation (pure)
+allowed_devices.py    devices that all may use, and --allowed_devices
+cpu.py                cgroups/cpu
+mem.py                cgroups/mem
+devices.py            cgroups/devices
 container_cgroups.py  which cgroup a container is in
-withdrawal.py       waits until a container lets go of devices
-isolation.py        all isolators as one, for the containerizer
-build.py            from flags to that
-errors.py           what goes wrong
+withdrawal.py         waits until a container lets go of devices
+isolation.py          all isolators as one, for the containerizer
+build.py              from flags to that
+errors.py             what goes wrong
 """
 
 from tfmesos.agent.isolators.allowed_devices import parse_allowed_devices

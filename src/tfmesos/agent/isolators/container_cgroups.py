@@ -82,19 +82,19 @@ class ContainerCgroups:
         """The same of one that is to be destroyed only."""
         self._owns[container_id] = Own.END
 
-    def limited(self, container_id: ContainerId) -> Cgroup | None:
-        """The cgroup in which the container's own processors and memory are counted; None if it shares them."""
-        return self._find(container_id) if self._owns.get(container_id) is Own.ALL else None
+    def limited(self, container_id: ContainerId, controller: str) -> Cgroup | None:
+        """The cgroup in which the container's own use is limited; None if it shares that."""
+        return self._find_with(container_id, controller) if self._owns.get(container_id) is Own.ALL else None
 
-    def counted(self, container_id: ContainerId) -> Cgroup | None:
-        """The cgroup in which its processors and memory are counted, be it its own or that of one around it."""
+    def counted(self, container_id: ContainerId, controller: str) -> Cgroup | None:
+        """The cgroup in which its use is counted, be it its own or that of a container around it."""
         around = (item for item in container_id.lineage() if self._owns.get(item) is Own.ALL)
         counting = next(around, None)
-        return None if counting is None else self._find(counting)
+        return None if counting is None else self._find_with(counting, controller)
 
     def ruled(self, container_id: ContainerId) -> Cgroup | None:
         """The cgroup whose rules of devices are the container's own; None if it shares them."""
-        return None if self._owns.get(container_id) in (None, Own.END) else self._find(container_id)
+        return None if self._owns.get(container_id) in (None, Own.END) else self._find_with(container_id, DEVICES)
 
     async def destroy(self, container_id: ContainerId, timeout_s: float) -> None:
         """Kill what is in it and remove it, if it was made or adopted. Raises CgroupError with what is left."""
@@ -120,6 +120,11 @@ class ContainerCgroups:
 
     def _find(self, container_id: ContainerId) -> Cgroup | None:
         return self._of[Own.ALL].find(lineage_of(container_id))
+
+    def _find_with(self, container_id: ContainerId, controller: str) -> Cgroup | None:
+        """None, too, for what an agent before, with other isolators, has left without this controller."""
+        found = self._find(container_id)
+        return found if found is not None and found.has(controller) else None
 
     def _shared_files(self, container_id: ContainerId, own: Own) -> Iterator[str]:
         """Of the trees in which it has nothing of its own: those of the nearest container around it that has."""

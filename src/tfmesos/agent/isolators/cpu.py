@@ -31,7 +31,7 @@ class CpuIsolator(QuietIsolator):
 
     async def update(self, container_id: ContainerId, shares: Shares) -> LaunchEdits:
         """Set it anew."""
-        cgroup = self._cgroups.limited(container_id)
+        cgroup = self._cgroups.limited(container_id, "cpu")
         if cgroup is not None:
             thousandths = total_of(shares, "cpus")
             cgroup.cpu.set_shares(max(_SHARES_PER_CPU * thousandths // 1000, _MIN_SHARES))
@@ -41,7 +41,7 @@ class CpuIsolator(QuietIsolator):
 
     def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
         """Time used, also by processes that are gone; how often the quota held it up."""
-        cgroup = self._cgroups.limited(container_id)
+        cgroup = self._cgroups.limited(container_id, "cpu")
         if cgroup is None:
             return
         used = cgroup.cpu.usage()

@@ -59,7 +59,7 @@ class MemIsolator(QuietIsolator):
 
     def passed(self, container_id: ContainerId) -> Limitation | None:
         """Whether processes were killed for want of memory, its own or those it shares the memory with: all end."""
-        cgroup = self._cgroups.counted(container_id)
+        cgroup = self._cgroups.counted(container_id, "memory")
         return None if cgroup is None or not cgroup.memory.has_run_out() else _limitation(cgroup.memory)
 
     def fill_usage(self, container_id: ContainerId, usage: mesos_pb2.ResourceStatistics) -> None:
@@ -84,7 +84,7 @@ class MemIsolator(QuietIsolator):
                 setattr(usage, name, value)
 
     def _memory(self, container_id: ContainerId) -> MemoryControl | None:
-        cgroup = self._cgroups.limited(container_id)
+        cgroup = self._cgroups.limited(container_id, "memory")
         return None if cgroup is None else cgroup.memory
 
 
