@@ -126,7 +126,7 @@ class InTestMaster:
 
     async def wait_for(self, kind: type[M], accept: Callable[[M], bool] = lambda message: True, count: int = 1) -> M:
         """The `count`-th message of a kind that is accepted, from the beginning."""
-        async with asyncio.timeout(20), self._arrived:
+        async with asyncio.timeout(60), self._arrived:
             while len(found := [m for m in self.received if isinstance(m, kind) and accept(m)]) < count:
                 await self._arrived.wait()
             return found[count - 1]
