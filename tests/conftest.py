@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 
 SKIPS_ARE_ERRORS = os.environ.get("TFMESOS_SKIPS_ARE_ERRORS") == "1"
 
-# In continuous integration the same examples each time, whatever the speed of the machine; elsewhere ever new ones.
-hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
-if os.environ.get("CI"):
-    hypothesis.settings.load_profile("repeatable")
+# Whatever the speed of the machine; in continuous integration the same examples each time, elsewhere ever new ones.
+hypothesis.settings.register_profile(
+    "anywhere",
+    derandomize=bool(os.environ.get("CI")),
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("anywhere")
 
 
 def _hand_down_no_ignored_signal() -> None:
