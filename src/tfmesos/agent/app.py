@@ -21,7 +21,9 @@ from tfmesos.agent.executor_api.api import NOT_RECOVERED, ExecutorApi
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.gpu import GpuSupply, find_gpus
+from tfmesos.agent.gpu.volume import provide_driver_volume
 from tfmesos.agent.isolators import wanted_isolators
+from tfmesos.agent.isolators.table import GPU_NVIDIA
 from tfmesos.agent.membership.identity import Identity, address_towards, advertised_pid, checked_ip, hostname_of
 from tfmesos.agent.membership.mailbox import Mailbox
 from tfmesos.agent.membership.member import AgentMember
@@ -62,7 +64,7 @@ class Agent:
         routes: Mapping[tuple[str, int], Address] | None = None,
         gpus: GpuSupply | None = None,
     ) -> None:
-        """`gpus`: what is offered of them; without it the flags say, and what there is."""
+        """`gpus`: what is offered of them (and no image runs); without it the flags say, and what there is."""
         self._flags = flags
         self._detector = detector
         self._listen = listen
@@ -130,7 +132,7 @@ class Agent:
             work_dir.path, is_strict=flags.strict, max_completed_frameworks=flags.max_completed_frameworks
         )
         cleanup.callback(store.close)
-        wanted_isolators(flags)  # the faults of the flags first
+        isolators = wanted_isolators(flags)  # the faults of the flags first
         metrics = Metrics()
         if flags.recover == "cleanup":
             await end_remains(await build_containerizer(flags, metrics), store, boot_id=read_boot_id())
@@ -140,6 +142,8 @@ class Agent:
         resources = offered_resources(flags.resources, flags.default_role, work_dir.path, gpus=gpus.resources)
         containerizer = await build_containerizer(flags, metrics, gpus)
         cleanup.push_async_callback(containerizer.close)
+        if GPU_NVIDIA in isolators and self._gpus is None and gpus.machine is not None:
+            await self._begin_driver_volume(work_dir.path / "gpu", gpus.machine.driver_version)
         attributes = _attributes(flags)
 
         mailbox = Mailbox()
@@ -153,6 +157,13 @@ class Agent:
         identity = Identity(pid=pid, hostname=await hostname_of(flags, pid), resources=resources, attributes=attributes)
         await self._compose(identity, work_dir, store, containerizer, metrics, mailbox, node)
         _log.info("agent %s on %s offers %s", identity.hostname, pid, resources)
+
+    async def _begin_driver_volume(self, directory: Path, driver_version: str) -> None:
+        """In the background: it may take seconds, and only containers with an image want it."""
+        scope = Scope(self._fail)
+        group = await scope.open()
+        self._cleanup.push_async_callback(scope.close)
+        group.create_task(provide_driver_volume(directory, driver_version))
 
     async def _compose(
         self,

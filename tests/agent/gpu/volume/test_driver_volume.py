@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.agent.gpu.volume.elf_files import elf, mixed_cache, new_cache
 from tfmesos.agent.gpu.errors import GpuError
-from tfmesos.agent.gpu.volume import build_driver_volume
+from tfmesos.agent.gpu.volume import build_driver_volume, provide_driver_volume
 
 VERSION = "570.86.15"
 DIRECTORY = "/usr/lib/x86_64-linux-gnu"
@@ -185,6 +186,17 @@ def test_links_lead_nowhere_outside_of_the_tree(tree: Tree, tmp_path: Path) -> N
     assert os.readlink(volume / "lib64/libnvidia-abs.so.1") == f"libcuda.so.{VERSION}"
 
 
+def test_what_lies_beside_a_file_that_the_cache_names_by_a_link_is_found(tree: Tree, tmp_path: Path) -> None:
+    current = "/usr/lib/x86_64-linux-gnu/nvidia/current"
+    tree.library("libcuda.so.9", f"libcuda.so.{VERSION}", directory=current, is_cached=False)
+    tree.library("libnvidia-beside.so.1", f"libnvidia-beside.so.{VERSION}", directory=current, is_cached=False)
+    (tree.root / DIRECTORY.lstrip("/") / "libcuda.so.9").symlink_to(f"{current}/libcuda.so.9")
+    tree.cached.append(("libcuda.so.9", f"{DIRECTORY}/libcuda.so.9"))
+    tree.write_cache()
+
+    assert f"libnvidia-beside.so.{VERSION}" in names(build(tree, tmp_path / "gpu") / "lib64")
+
+
 def test_without_a_cache_the_usual_directories_are_looked_through(tree: Tree, tmp_path: Path) -> None:
     (tree.root / "etc/ld.so.cache").unlink()
 
@@ -212,6 +224,22 @@ def test_a_whole_volume_is_kept_and_that_of_another_driver_goes(tree: Tree, tmp_
     build_driver_volume(tmp_path / "gpu", "580.10", tree.root)
 
     assert names(tmp_path / "gpu") == {"nvidia_580.10"}
+
+
+def test_several_builds_at_once_make_one_volume(tree: Tree, tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        built = {building.result() for building in [pool.submit(build, tree, tmp_path / "gpu") for _ in range(4)]}
+
+    (volume,) = built
+    assert names(tmp_path / "gpu") == {volume.name}
+
+
+async def test_what_only_containers_with_images_want_stops_nobody_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await provide_driver_volume(tmp_path / "gpu", "999.9.9")
+
+    assert "no library of the NVIDIA driver 999.9.9 was found" in caplog.text
 
 
 def test_a_machine_without_the_driver_is_told(tmp_path: Path) -> None:

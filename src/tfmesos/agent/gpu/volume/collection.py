@@ -51,11 +51,9 @@ def driver_libraries(root: Path, driver_version: str) -> list[DriverLibrary]:
     What cannot be read is left out and told in the log.
     """
     collection = _Collection(root, driver_version)
-    directories = dict.fromkeys(_LIBRARY_DIRS)
     for name, path in _cached(root):
-        if collection.add(name, path):
-            directories[str(Path(path).parent)] = None
-    for directory in directories:
+        collection.add(name, path)
+    for directory in dict.fromkeys([*collection.directories(), *_LIBRARY_DIRS]):
         for file in sorted(root.joinpath(directory.lstrip("/")).glob(f"*.so.{driver_version}")):
             collection.add(file.name, f"{directory}/{file.name}")
     return list(collection.libraries.values())
@@ -77,22 +75,25 @@ class _Collection:
         self._looked_at: dict[Path, Elf | None] = {}
         self.libraries: dict[Path, DriverLibrary] = {}
 
-    def add(self, name: str, path: str) -> bool:
+    def add(self, name: str, path: str) -> None:
         """Take what programs load as `name`, if it is the driver's."""
         try:
             file = resolve(self._root, path)
         except OSError as error:
             _log.debug("%s: %s", path, error.strerror)
-            return False
+            return
         if not belongs(name, file.name, self._version):
-            return False
+            return
         elf = self._elf(file)
         if elf is None or not is_usable(name, elf):
-            return False
+            return
         library = self.libraries.setdefault(file, DriverLibrary(file=file, bits=elf.bits))
         names = {name, *further_links(name), *([elf.soname] if elf.soname else [])}
         library.names |= names - {file.name}
-        return True
+
+    def directories(self) -> list[str]:
+        """Those that the files are in; a cache often names links in another one (Debian: nvidia/current)."""
+        return [f"/{file.parent.relative_to(self._root)}" for file in self.libraries]
 
     def _elf(self, file: Path) -> Elf | None:
         if file not in self._looked_at:

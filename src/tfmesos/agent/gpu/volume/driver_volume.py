@@ -8,12 +8,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import errno
+import fcntl
 import logging
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from tfmesos.agent.gpu.errors import GpuError
@@ -25,11 +29,19 @@ _CANNOT_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP)
 _log = logging.getLogger(__name__)
 
 
+async def provide_driver_volume(directory: Path, driver_version: str) -> None:
+    """Have the volume there. Only containers with an image want it: that it cannot be made is told in the log."""
+    try:
+        await asyncio.to_thread(build_driver_volume, directory, driver_version)
+    except GpuError as error:
+        _log.warning("containers with an image will lack the NVIDIA driver's programs and libraries: %s", error)
+
+
 def build_driver_volume(directory: Path, driver_version: str, root: Path = Path("/")) -> Path:
     """The volume of this version of the driver, made if it is not there; those of other versions go.
 
-    It is whole or not there: what an interrupted build has left goes, too. One build in a directory at a time. Needs to
-    be root. Raises GpuError.
+    It is whole or not there: what an interrupted build has left goes, too. Waits for another build in the directory.
+    Needs to be root. Raises GpuError.
     """
     if os.geteuid() != 0:
         raise GpuError("the volume of the NVIDIA driver needs an agent that is root")
@@ -37,9 +49,10 @@ def build_driver_volume(directory: Path, driver_version: str, root: Path = Path(
     try:
         directory.mkdir(0o755, parents=True, exist_ok=True)
         _make_executable(directory)
-        if not volume.is_dir():
-            _build(directory, volume, driver_version, root)
-        _remove_others(directory, volume)
+        with _locked(directory):
+            if not volume.is_dir():
+                _build(directory, volume, driver_version, root)
+            _remove_others(directory, volume)
     except OSError as error:
         raise GpuError(f"cannot make the volume of the NVIDIA driver in {directory}: {error}") from error
     return volume
@@ -83,6 +96,18 @@ def _take(source: Path, target: Path) -> None:
         if error.errno not in _CANNOT_LINK:
             raise
         shutil.copy2(source, target)
+        with target.open("rb") as copy:
+            os.fsync(copy.fileno())  # a volume that is there is whole, after a loss of power, too
+
+
+@contextlib.contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _remove_others(directory: Path, volume: Path) -> None:
