@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from tests.agent.waiting import eventually
 from tests.chaos.traces import command_of
 from tests.gpu.conftest import StartGpuCluster
 from tests.gpu.framework import gpu_framework
+from tests.gpu_machine import Description
 from tfmesos.wire import mesos_pb2
 
 PROGRAM = Path(__file__).parents[1] / "agent" / "custom_executor.py"
@@ -73,3 +75,30 @@ async def test_what_an_agent_that_starts_anew_finds_is_ended_first(start_gpu_clu
         await asyncio.to_thread(cluster.agent.expect, " registered with ")
         assert cluster.held() == {}
         await framework.wait_offers(gpus=2)
+
+
+async def test_an_agent_that_lacks_the_card_of_a_task_says_so_and_the_task_goes_on(
+    start_gpu_cluster: StartGpuCluster,
+) -> None:
+    cluster = start_gpu_cluster(cards=1)
+    (card,) = cluster.machine.cards
+    async with gpu_framework(cluster.address, checkpoint=True) as framework:
+        await framework.wait_offers(gpus=1)
+        await framework.launch(framework.task("old", "exec sleep 1000", gpus=1))
+        await framework.wait_running("old")
+        (pid,) = cluster.pids().values()
+
+        # when there is another card in its place for the next agent
+        cluster.agent.kill()
+        cluster.machine.describe(Description(cards=(replace(card, uuid="GPU-other"),)))
+        cluster.restart_agent()
+        assert cluster.agent.process is not None
+        assert await asyncio.to_thread(cluster.agent.process.wait, 20) == 1
+        assert f"{card.uuid} is no GPU of this agent" in cluster.agent.log().splitlines()[-1]
+
+        # then the task has its card, and so it is told when the card is there again
+        assert len(cluster.machine.cards_open(pid)) == 1
+        cluster.machine.describe(Description(cards=(card,)))
+        cluster.restart_agent()
+        await asyncio.to_thread(cluster.agent.expect, " registered with ")
+        assert [*cluster.held().values()] == [[card.uuid]]

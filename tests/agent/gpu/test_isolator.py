@@ -228,22 +228,31 @@ async def test_a_nested_container_without_cards_has_none_under_the_next_agent_ei
     assert [cards.told(container) for container in (ROOT, A, B)] == [[0], [], [0]]
 
 
-async def test_records_that_are_broken_or_name_what_is_gone_do_not_stop_the_next_agent(
+async def test_records_that_are_broken_do_not_stop_the_next_agent(
     cards: Cards, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broken = ContainerId("broken")
-    await cards.prepare(broken, own="gpus:1")
-    (cards.directory_of(broken) / "gpus").write_text("{")
+    await cards.prepare(ROOT, own="gpus:1")
+    (cards.directory_of(ROOT) / "gpus").write_text("{")
+
+    cards.isolator = cards.next()
+    await cards.isolator.recover({ROOT: config(ROOT)}, set())
+
+    assert cards.told(ROOT) == []
+    assert str(cards.directory_of(ROOT)) in caplog.text
+
+
+async def test_an_agent_without_the_cards_of_a_container_that_goes_on_does_not_start(
+    cards: Cards, caplog: pytest.LogCaptureFixture
+) -> None:
     await cards.prepare(ROOT, own="gpus:2")
     del cards.units[1]
 
     cards.isolator = cards.next()
-    await cards.isolator.recover({ROOT: config(ROOT), broken: config(broken)}, set())
+    with pytest.raises(IsolationFailed, match=r"container root .*--nvidia_gpu_devices .*: GPU-1 .*--recover=cleanup"):
+        await cards.isolator.recover({ROOT: config(ROOT)}, set())
+    await cards.isolator.recover({}, {ROOT})
 
-    assert cards.told(ROOT) == [2]
-    assert cards.told(broken) == []
     assert "GPU-1" in caplog.text
-    assert str(cards.directory_of(broken)) in caplog.text
 
 
 async def test_what_two_records_name_is_the_firsts(cards: Cards, caplog: pytest.LogCaptureFixture) -> None:

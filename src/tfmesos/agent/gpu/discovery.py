@@ -86,7 +86,7 @@ async def _find(wish: Wish, library: str, root: Path) -> GpuSupply:
         _log.warning("%s", text)
     offered = tuple(unit for index in offer.cards for unit in units[index])
     for unit in offered:
-        _log.info("GPU %s is offered: %s, %s, %d MB", unit, unit.uuid, unit.name, unit.memory_mb)
+        _log.info("GPU %s: %s, %s, %d MB", unit, unit.uuid, unit.name, unit.memory_mb)
     return GpuSupply(
         resources=offer.resources,
         units=offered,

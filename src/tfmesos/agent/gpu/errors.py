@@ -6,6 +6,7 @@ GpuError             the root
   TooFewGpus         more is asked for than is free
   NotAvailable       certain GPUs are asked for, and they are not free
   NotAllocated       certain GPUs are given back, and nobody has them
+  UnknownGpus        a container of an agent before has GPUs that this agent does not have
   StillClaimed       a container is to lose GPUs that a container nested in it has
 """
 
@@ -54,6 +55,13 @@ class StillClaimed(GpuError):
 
     def __init__(self, units: Iterable[object]) -> None:
         super().__init__(f"{_braced(units)} are in the hands of nested containers")
+
+
+class UnknownGpus(GpuError):
+    """A container of an agent before has GPUs that this agent does not have."""
+
+    def __init__(self, uuids: Iterable[str]) -> None:
+        super().__init__(f"{', '.join(uuids)} is no GPU of this agent")
 
 
 def _braced(units: Iterable[object]) -> str:

@@ -15,7 +15,7 @@ from tfmesos.agent.gpu.allocator import Allocator
 from tfmesos.agent.gpu.book import Book, Holding
 from tfmesos.agent.gpu.cards import Unit
 from tfmesos.agent.gpu.discovery import GpuSupply
-from tfmesos.agent.gpu.errors import GpuError, NotAvailable, StillClaimed, TooFewGpus
+from tfmesos.agent.gpu.errors import GpuError, NotAvailable, StillClaimed, TooFewGpus, UnknownGpus
 from tfmesos.agent.gpu.nodes import control_devices
 from tfmesos.agent.gpu.record import read_record, write_record
 from tfmesos.agent.gpu.sampler import Sampler
@@ -56,11 +56,13 @@ class GpuIsolator(QuietIsolator):
         self._dismissed = asyncio.Event()
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
-        """What containers hold, orphans, too, is theirs until their cleanup."""
-        units = {unit.uuid: unit for unit in self.allocator.total}
+        """What containers hold, orphans, too, is theirs until their cleanup.
+
+        Raises IsolationFailed for one that goes on with GPUs that this agent does not have.
+        """
         for container_id in sorted([*known, *orphans], key=_depth):
-            holding = read_record(self._directory_of(container_id), units)
             config = known.get(container_id)
+            holding = self._recorded(container_id, is_orphan=config is None)
             if holding is None and (config is None or own_of(config) is Own.END):
                 continue  # it shares what is around it
             try:
@@ -175,6 +177,18 @@ class GpuIsolator(QuietIsolator):
         outer = self._book.outer(container_id)
         if outer is not None and self._book.holding(container_id).units:
             write_record(self._directory_of(outer), self._book.holding(outer))
+
+    def _recorded(self, container_id: ContainerId, *, is_orphan: bool) -> Holding | None:
+        try:
+            return read_record(self._directory_of(container_id), {unit.uuid: unit for unit in self.allocator.total})
+        except UnknownGpus as error:
+            if is_orphan:
+                _log.warning("container %s, which is ended: %s", container_id, error)
+                return None
+            raise IsolationFailed(
+                f"container {container_id} holds GPUs that are gone or that --nvidia_gpu_devices does not name: "
+                f"{error}; start the agent with its old flags, or end its tasks by --recover=cleanup"
+            ) from error
 
     def _forget(self, container_id: ContainerId) -> None:
         self._book.dismiss(container_id)

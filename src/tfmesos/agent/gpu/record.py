@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tfmesos.agent.gpu.book import Holding
 from tfmesos.agent.gpu.cards import Unit
+from tfmesos.agent.gpu.errors import UnknownGpus
 
 _FORMAT = 1
 _NAME = "gpus"
@@ -43,16 +44,16 @@ def write_record(directory: Path, holding: Holding) -> None:
 
 
 def read_record(directory: Path, units: Mapping[str, Unit]) -> Holding | None:
-    """What was kept, of the units that this agent has (by UUID); None if nothing was."""
+    """What was kept; None if nothing was. `units`: those of this agent, by UUID. Raises UnknownGpus for others."""
     path = directory / _NAME
     try:
         found = json.loads(path.read_bytes())
         if found["format"] != _FORMAT:
             raise ValueError(f"its format is {found['format']}, this agent reads {_FORMAT}")
         return Holding(
-            shares={str(name): _units(uuids, units, path) for name, uuids in found["shares"].items()},
-            leaving=_units(found["leaving"], units, path),
-            was_claimed=_units(found["was_claimed"], units, path),
+            shares={str(name): _units(uuids, units) for name, uuids in found["shares"].items()},
+            leaving=_units(found["leaving"], units),
+            was_claimed=_units(found["was_claimed"], units),
         )
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -65,8 +66,8 @@ def _uuids(units: Iterable[Unit]) -> list[str]:
     return [unit.uuid for unit in sorted(units)]
 
 
-def _units(uuids: Iterable[str], units: Mapping[str, Unit], path: Path) -> frozenset[Unit]:
+def _units(uuids: Iterable[str], units: Mapping[str, Unit]) -> frozenset[Unit]:
     unknown = [uuid for uuid in uuids if uuid not in units]
     if unknown:
-        _log.warning("%s: this agent does not have %s any more", path, ", ".join(unknown))
-    return frozenset(units[uuid] for uuid in uuids if uuid in units)
+        raise UnknownGpus(unknown)
+    return frozenset(units[uuid] for uuid in uuids)
