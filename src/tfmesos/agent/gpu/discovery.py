@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,32 +68,30 @@ async def find_gpus(flags: AgentFlags, root: Path = Path("/")) -> GpuSupply:
 
 async def _find(wish: Wish, library: str, root: Path) -> GpuSupply:
     thread, nvml, machine = NvmlThread(), None, None
-    units: Mapping[int, tuple[Unit, ...]] = {}
     fault: NvmlMissing | NvmlFailed | None = None
     if wish.is_isolated:
         try:
             nvml, machine = await discover(library, thread)
-            units = dict(_units(machine.cards, MigNodes.read(root)))
         except (NvmlMissing, NvmlFailed) as error:
             fault = error
-    failure = fault if isinstance(fault, NvmlFailed) else None
-    found = failure or (None if machine is None else {index: len(units[index]) for index in units})
-    offer = offered_gpus(wish, found)
+    units = dict(_units(machine.cards, MigNodes.read(root))) if machine is not None else {}
+    counts = {index: len(its) for index, its in units.items()} if machine is not None else None
+    offer = offered_gpus(wish, fault if isinstance(fault, NvmlFailed) else counts)
+    offered = tuple(unit for index in offer.cards for unit in units[index])
     if offer.is_unchecked:
         why = fault or "no isolator of GPUs is in --isolation"
         _log.warning("--resources offers %s as it stands, no card is looked for or isolated: %s", offer.resources, why)
-    for text in machine.faults if machine is not None else ():
-        _log.warning("%s", text)
-    offered = tuple(unit for index in offer.cards for unit in units[index])
+    if machine is not None:
+        _tell(machine, offered)
+    return GpuSupply(resources=offer.resources, units=offered, machine=machine, nvml=nvml, thread=thread)
+
+
+def _tell(machine: Machine, offered: Collection[Unit]) -> None:
+    for fault in machine.faults:
+        _log.warning("%s", fault)
+    _log.info("GPUs: %d cards on this machine, %d units offered", len(machine.cards), len(offered))
     for unit in offered:
         _log.info("GPU %s: %s, %s, %d MB", unit, unit.uuid, unit.name, unit.memory_mb)
-    return GpuSupply(
-        resources=offer.resources,
-        units=offered,
-        machine=machine,
-        nvml=nvml,
-        thread=thread,
-    )
 
 
 def _read(library: str) -> tuple[Nvml, Machine]:
