@@ -98,7 +98,7 @@ class Isolation:
     async def prepare(self, config: ContainerConfig) -> Prepared:
         """Make a container's cgroup, with its rules and limits. Raises IsolationFailed; nothing is left then."""
         procs_files, directories = self._cgroups.create(config) if self._cgroups is not None else ((), ())
-        if own_of(config) is Own.END:
+        if not self._isolators or own_of(config) is Own.END:
             environment = self._environment_of(config)
             return Prepared(environment=environment, procs_files=procs_files, directories=directories)
         shares = {OWN: Resources.from_proto(config.resources), **config.shares}
