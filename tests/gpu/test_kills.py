@@ -86,7 +86,7 @@ class Play:
         """A program ends by itself: perhaps while its agent is away."""
         if (running := self._running()) and self._random.random() < 0.4:
             container = self._random.choice(running).container
-            self._doomed |= {launched.id for launched in running if launched.container == container}
+            self._doomed |= {launched.id for launched in self._alive.values() if launched.container == container}
             with suppress(ProcessLookupError):
                 os.kill(self._pid(container), signal.SIGKILL)
 
