@@ -11,17 +11,23 @@ from pathlib import Path
 import pytest
 
 from tests.cgroups.conftest import hierarchies_of, unified_path
-from tfmesos.cgroups import CgroupError, Cgroups, Hierarchies, Hierarchy
-from tfmesos.cgroups._mounts import parse_mounts, reachable
+from tfmesos.cgroups import CgroupError, Cgroups, Hierarchies, Hierarchy, _bpf
+from tfmesos.cgroups._mounts import parse_mounts
 
 Machine = Callable[..., Hierarchies]
 
-V1 = "32 31 0:29 / {0}/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
-DEVICES = "36 31 0:33 / {0}/devices rw,relatime - cgroup cgroup rw,devices\n"
-UNIFIED = "41 31 0:38 / {0}/unified rw,relatime - cgroup2 cgroup2 rw\n"
-V2 = "32 23 0:29 / {0} rw,relatime - cgroup2 cgroup2 rw,nsdelegate\n"
+V1 = "32 31 {1} / {0}/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
+DEVICES = "36 31 {1} / {0}/devices rw,relatime - cgroup cgroup rw,devices\n"
+UNIFIED = "41 31 {1} / {0}/unified rw,relatime - cgroup2 cgroup2 rw\n"
+V2 = "32 23 {1} / {0} rw,relatime - cgroup2 cgroup2 rw,nsdelegate\n"
 BASE = "23 1 254:0 / / rw - ext4 /dev/vda rw\n31 23 0:28 / {0} rw - tmpfs tmpfs rw,mode=755\n"
 KNOWN = {"cpu": 1, "cpuacct": 1, "devices": 1, "freezer": 1, "memory": 1, "pids": 1}
+
+
+def numbers_of(path: Path) -> str:
+    """Of the device that a path leads to, as mountinfo has them."""
+    device = os.stat(path).st_dev
+    return f"{os.major(device)}:{os.minor(device)}"
 
 
 @pytest.fixture
@@ -31,7 +37,7 @@ def machine(tmp_path: Path) -> Machine:
     def build(mounts: str, known: Mapping[str, int] = KNOWN, enabled: str = "") -> Hierarchies:
         proc, base = tmp_path / "proc", tmp_path / "sys"
         (proc / "self").mkdir(parents=True)
-        (proc / "self" / "mountinfo").write_text(mounts.format(base))
+        (proc / "self" / "mountinfo").write_text(mounts.format(base, numbers_of(tmp_path)))
         rows = "".join(f"{name}\t0\t1\t{switch}\n" for name, switch in known.items())
         (proc / "cgroups").write_text(f"#subsys_name\thierarchy\tnum_cgroups\tenabled\n{rows}")
         for path in (base, base / "unified", base / "devices", base / "cpu,cpuacct"):
@@ -66,28 +72,31 @@ def test_version_2(machine: Machine, tmp_path: Path) -> None:
 
 def test_what_lies_below_another_mount_cannot_be_reached(machine: Machine, tmp_path: Path) -> None:
     """Version 2 mounted over the whole of version 1."""
-    over = "50 31 0:38 / {0} rw,relatime - cgroup2 none rw\n"
-    found = machine(BASE + V1 + DEVICES + UNIFIED + over, enabled="cpu")
+    below = (V1 + DEVICES + UNIFIED).replace("{1}", "0:29")
+    found = machine(BASE + below + V2, enabled="cpu")
     assert found.version == 2
     assert found.path_of("cpu") == f"{tmp_path}/sys"
 
 
-def test_mounts_that_cover_each_other() -> None:
-    lines = """\
-1 0 0:1 / / rw - rootfs rootfs rw
-2 1 0:2 / / rw - ext4 root rw
-3 2 0:3 / /a rw - tmpfs a rw
-4 3 0:4 / /a/b\\040c rw - tmpfs b rw
-5 2 0:5 / /ab rw - tmpfs ab rw
-6 3 0:6 / /a/d rw - tmpfs d rw
-7 6 0:7 / /a/d rw,nosuid shared:1 master:2 - tmpfs over ro
-"""
-    assert [mount.point for mount in reachable(parse_mounts(lines))] == ["/", "/a", "/a/b c", "/ab", "/a/d"]
-    assert [mount.id for mount in reachable(parse_mounts(lines)) if mount.is_read_only] == [7]
+def test_of_mounts_on_top_of_each_other_the_last_one_counts(machine: Machine) -> None:
+    fault = machine(BASE + DEVICES + DEVICES.replace("rw,relatime", "ro")).faults("devices")
+    assert fault is not None
+    assert "is mounted read-only" in fault
+
+
+def test_paths_of_mounts_are_unescaped(tmp_path: Path) -> None:
+    (tmp_path / "b c").mkdir()
+    line = f"4 3 {numbers_of(tmp_path)} / {tmp_path}/b\\040c rw,nosuid shared:1 master:2 - cgroup b ro,devices\n"
+    (mount,) = parse_mounts(f"not a mount\n{line}")
+    assert mount.point == f"{tmp_path}/b c"
+    assert mount.is_read_only
+    assert mount.is_reachable()
+    (tmp_path / "b c").rmdir()
+    assert not mount.is_reachable()
 
 
 def test_what_is_mounted_twice_is_used_at_its_usual_place(machine: Machine, tmp_path: Path) -> None:
-    elsewhere = "60 23 0:33 / /mnt/devices rw - cgroup cgroup rw,devices\n"
+    elsewhere = "60 23 {1} / {0}/cpu,cpuacct rw - cgroup cgroup rw,devices\n"
     assert machine(BASE + elsewhere + DEVICES).path_of("devices") == f"{tmp_path}/sys/devices"
 
 
@@ -125,7 +134,10 @@ def test_version_2_without_the_controller(machine: Machine, tmp_path: Path) -> N
 def test_a_tree_that_is_read_only(machine: Machine, tmp_path: Path) -> None:
     """As in a container of docker's."""
     fault = machine(BASE + DEVICES.replace("rw,relatime", "ro,relatime")).faults("devices")
-    assert fault == f"{tmp_path}/sys/devices is mounted read-only: `mount -o remount,rw {tmp_path}/sys/devices`"
+    assert fault == (
+        f"{tmp_path}/sys/devices is mounted read-only: `mount -o remount,rw {tmp_path}/sys/devices`; in a container "
+        "this takes one that was started with all privileges (docker: `--privileged`)"
+    )
 
 
 @pytest.mark.root
@@ -137,7 +149,18 @@ def test_a_user_who_may_not() -> None:
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.splitlines()
     assert told[0].endswith(" cannot be written by user 65534: run as root")
     assert told[1].startswith("bpf(2) refuses programs for devices at ")
-    assert ": run as root with CAP_BPF" in told[1]
+    assert ": run as root with CAP_SYS_ADMIN" in told[1]
+
+
+@pytest.mark.root
+@pytest.mark.cgroups
+def test_a_kernel_that_cannot_replace_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older than 5.6: it refuses what it does not know as invalid, as each kernel does an unknown bit."""
+    hierarchies_of("v2")
+    monkeypatch.setattr(_bpf, "_REPLACE", 1 << 30)
+    fault = _bpf.fault(str(unified_path()))
+    assert fault is not None
+    assert fault.endswith(": it needs a kernel built with CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF, 5.6 or newer")
 
 
 def test_a_program_for_devices_where_there_is_no_version_2(tmp_path: Path) -> None:

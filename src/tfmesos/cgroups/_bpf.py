@@ -9,19 +9,21 @@ import errno
 import os
 import platform
 from collections.abc import Callable
-from typing import Final
 
 from tfmesos.cgroups.errors import CgroupError
 
-_NUMBERS = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361}
+_NUMBERS = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "loongarch64": 280, "ppc64le": 361}
+"""Of the system call; all of these machines are little-endian."""
+
 _PROG_LOAD, _PROG_ATTACH, _PROG_DETACH = 5, 8, 9
 _PROG_GET_FD_BY_ID, _OBJ_GET_INFO_BY_FD, _PROG_QUERY = 13, 15, 16
 _PROG_TYPE_CGROUP_DEVICE = 15
 _CGROUP_DEVICE = 6
 _ALLOW_MULTI, _REPLACE = 2, 4
 _RETRIES = 5
-LOG_SIZE = 1 << 16
-IDS_MAX: Final = 64  # kernel: BPF_CGROUP_MAX_PROGS
+_LOG_SIZE = 1 << 16
+_IDS_MAX = 64  # kernel: BPF_CGROUP_MAX_PROGS
+_NO_DESCRIPTOR = 2**32 - 1
 
 
 class _Load(ctypes.Structure):
@@ -94,7 +96,7 @@ def load(instructions: bytes, name: str) -> int:
     try:
         return _load(instructions, name, None)
     except OSError as error:
-        log = ctypes.create_string_buffer(LOG_SIZE)
+        log = ctypes.create_string_buffer(_LOG_SIZE)
         try:
             return _load(instructions, name, log)
         except OSError:
@@ -116,8 +118,8 @@ def detach(cgroup: int, program: int) -> None:
 
 def query(cgroup: int) -> list[int]:
     """Ids of the programs that are attached to this very cgroup; OSError."""
-    ids = (ctypes.c_uint32 * IDS_MAX)()
-    request = _Query(cgroup, _CGROUP_DEVICE, 0, 0, ctypes.addressof(ids), IDS_MAX)
+    ids = (ctypes.c_uint32 * _IDS_MAX)()
+    request = _Query(cgroup, _CGROUP_DEVICE, 0, 0, ctypes.addressof(ids), _IDS_MAX)
     _call(_PROG_QUERY, request)
     return list(ids[: request.count])
 
@@ -142,6 +144,8 @@ def fault(path: str) -> str | None:
         cgroup = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             query(cgroup)
+            _probe(lambda: open_program(0), errno.ENOENT)
+            _probe(lambda: attach(_NO_DESCRIPTOR, _NO_DESCRIPTOR, replaced=_NO_DESCRIPTOR), errno.EBADF)
         finally:
             os.close(cgroup)
     except OSError as error:
@@ -149,11 +153,20 @@ def fault(path: str) -> str | None:
     return None
 
 
+def _probe(call: Callable[[], object], expected: int) -> None:
+    """A call that changes nothing: it fails so where the kernel knows it and lets us do it; else OSError."""
+    try:
+        call()
+    except OSError as error:
+        if error.errno != expected:
+            raise
+
+
 def _hint(error: OSError) -> str:
     if error.errno in (errno.EPERM, errno.EACCES):
         return (
-            ": run as root with CAP_BPF and CAP_NET_ADMIN or CAP_SYS_ADMIN, without a seccomp filter on bpf(2), "
-            "with a higher `ulimit -l` if the kernel is older than 5.11"
+            ": run as root with CAP_SYS_ADMIN (in a container: with all privileges), without a seccomp filter on "
+            "bpf(2), with a higher `ulimit -l` if the kernel is older than 5.11"
         )
     if error.errno in (errno.ENOSYS, errno.EINVAL):
         return ": it needs a kernel built with CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF, 5.6 or newer"
@@ -171,7 +184,7 @@ def _load(instructions: bytes, name: str, log: "ctypes.Array[ctypes.c_char] | No
         name=name.encode(),
     )
     if log is not None:
-        request.log_level, request.log_size, request.log = 1, LOG_SIZE, ctypes.addressof(log)
+        request.log_level, request.log_size, request.log = 1, _LOG_SIZE, ctypes.addressof(log)
     return _call(_PROG_LOAD, request)
 
 
@@ -189,7 +202,7 @@ def _call(command: int, request: ctypes.Structure) -> int:
 
 
 def _syscall() -> Callable[..., int]:
-    library = ctypes.CDLL(None, use_errno=True)
-    library.syscall.restype = ctypes.c_long
-    function: Callable[..., int] = library.syscall
+    function = ctypes.CDLL(None, use_errno=True).syscall
+    function.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint)
+    function.restype = ctypes.c_long
     return function

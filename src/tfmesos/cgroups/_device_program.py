@@ -17,7 +17,6 @@ What comes after a part that always allows would be unreachable, which the verif
 """
 
 import struct
-import sys
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
@@ -112,5 +111,4 @@ def _group(rules: Iterable[DeviceRule], key: Callable[[DeviceRule], Key]) -> lis
 
 def _encode(instruction: Instruction) -> bytes:
     code, destination, source, offset, constant = instruction
-    registers = source << 4 | destination if sys.byteorder == "little" else destination << 4 | source
-    return struct.pack("=BBhi", code, registers, offset, constant)
+    return struct.pack("<BBhi", code, source << 4 | destination, offset, constant)

@@ -36,8 +36,8 @@ class DevicePrograms:
                 raise CgroupError(self._explain(error)) from error
 
     def _attach(self, cgroup: int, program: int) -> None:
-        with contextlib.ExitStack() as stack:
-            ours = [stack.enter_context(_closing(found)) for found in _ours(cgroup)]
+        with contextlib.ExitStack() as opened:
+            ours = [found for found in _programs(cgroup, opened) if _bpf.name_of(found) == PROGRAM_NAME]
             _bpf.attach(cgroup, program, replaced=ours[0] if ours else None)
             for superfluous in ours[1:]:
                 _bpf.detach(cgroup, superfluous)
@@ -58,17 +58,11 @@ class DevicePrograms:
         return f"Cannot attach device rules to the cgroup {self._path}: {error.strerror}{why}"
 
 
-def _ours(cgroup: int) -> Iterator[int]:
-    """Descriptors of programs at this cgroup with our name; one that is detached meanwhile is passed over."""
+def _programs(cgroup: int, opened: contextlib.ExitStack) -> Iterator[int]:
+    """Descriptors of the programs at this cgroup; one that is detached meanwhile is passed over."""
     for number in _bpf.query(cgroup):
-        try:
-            program = _bpf.open_program(number)
-        except FileNotFoundError:
-            continue
-        if _bpf.name_of(program) == PROGRAM_NAME:
-            yield program
-        else:
-            os.close(program)
+        with contextlib.suppress(FileNotFoundError):
+            yield opened.enter_context(_closing(_bpf.open_program(number)))
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfmesos.cgroups import _bpf
-from tfmesos.cgroups._mounts import Mount, parse_mounts, reachable
+from tfmesos.cgroups._mounts import Mount, parse_mounts
 
 OPTIONS = {
     "cpu": "CONFIG_CGROUP_SCHED",
@@ -48,7 +48,8 @@ class Hierarchies:
     @classmethod
     def detect(cls, proc: str = "/proc", base: str = "/sys/fs/cgroup") -> "Hierarchies":
         """What this process sees; of a tree that is mounted twice, the mount below `base`."""
-        mounts = reachable(parse_mounts(_read(f"{proc}/self/mountinfo")))
+        mounts = parse_mounts(_read(f"{proc}/self/mountinfo"))
+        mounts.reverse()  # of those on top of each other, the last one is seen
         mounts.sort(key=lambda mount: not Path(mount.point).is_relative_to(base))
         known = _parse_known(_read(f"{proc}/cgroups"))
         trees = [tree for mount in mounts if (tree := _tree_of(mount, dict(known).keys())) is not None]
@@ -79,7 +80,10 @@ class Hierarchies:
         if tree is None:
             return self._fault_of_missing(controller)
         if tree.is_read_only:
-            return f"{tree.path} is mounted read-only: `mount -o remount,rw {tree.path}`"
+            return (
+                f"{tree.path} is mounted read-only: `mount -o remount,rw {tree.path}`; in a container this takes one "
+                "that was started with all privileges (docker: `--privileged`)"
+            )
         if not os.access(tree.path, os.W_OK):
             return f"{tree.path} cannot be written by user {os.geteuid()}: run as root"
         if tree.version == 2 and controller == "devices":
@@ -112,14 +116,16 @@ def _boot_options(controller: str) -> str:
 
 
 def _tree_of(mount: Mount, known: Collection[str]) -> Hierarchy | None:
-    """None if the mount is no tree of cgroups, or of version 1 and without a controller."""
+    """None if the mount is no tree of cgroups that can be reached, or of version 1 and without a controller."""
+    if mount.kind not in ("cgroup", "cgroup2") or not mount.is_reachable():
+        return None
     if mount.kind == "cgroup2":
         enabled = frozenset(_read(f"{mount.point}/cgroup.controllers").split())
         return Hierarchy(
             path=mount.point, version=2, controllers=enabled | WITHOUT_CONTROLLER, is_read_only=mount.is_read_only
         )
     controllers = mount.options & (OPTIONS.keys() | set(known))
-    if mount.kind != "cgroup" or not controllers:
+    if not controllers:
         return None
     return Hierarchy(path=mount.point, version=1, controllers=controllers, is_read_only=mount.is_read_only)
 
