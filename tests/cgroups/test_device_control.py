@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.cgroups.conftest import OpenCgroups
 from tests.cgroups.inside import Inside, Nodes
-from tfmesos.cgroups import ALLOW_ALL, Cgroup, CgroupError, Cgroups, Device, DeviceRule, DeviceType, is_allowed
+from tests.cgroups.model import is_allowed
+from tfmesos.cgroups import ALLOW_ALL, Cgroup, CgroupError, Cgroups, Device, DeviceRule, DeviceType
 
 pytestmark = [pytest.mark.root, pytest.mark.cgroups]
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfmesos.cgroups import ALLOW_ALL, BadDeviceRule, Device, DeviceRule, is_allowed, merge_rules
+from tests.cgroups.model import is_allowed
+from tfmesos.cgroups import ALLOW_ALL, BadDeviceRule, Device, DeviceRule
+from tfmesos.cgroups.devices import merge_rules
 
 numbers = st.none() | st.integers(0, 4095)
 devices = st.builds(Device, st.sampled_from(["c", "b"]), numbers, numbers)

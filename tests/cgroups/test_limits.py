@@ -12,14 +12,14 @@ import pytest
 from tests.cgroups.conftest import OpenCgroups
 from tests.cgroups.inside import Inside
 from tfmesos.cgroups import Cgroup, CgroupError, CpuUsage, MemoryUsage
-from tfmesos.cgroups.cgroup import Part
+from tfmesos.cgroups._part import Part
 
 MB = 2**20
 
 
 @pytest.fixture
 def limited(open_cgroups: OpenCgroups) -> Cgroup:
-    return open_cgroups("v1", "memory", "cpu", "cpuacct", "pids").create(("container",))
+    return open_cgroups("v1", "memory", "cpu", "cpuacct").create(("container",))
 
 
 @pytest.fixture
@@ -36,12 +36,11 @@ def faked(tmp_path: Path) -> Cgroup:
         "cpu.max": "max 100000",
         "cpu.weight": "100",
         "cpu.stat": "usage_usec 3000000\nuser_usec 2000000\nsystem_usec 1000000\n",
-        "pids.max": "max",
-        "pids.current": "3",
     }.items():
         (tmp_path / name).write_text(f"{text}\n")
-    every = frozenset({"memory", "cpu", "pids"})
-    return Cgroup(("faked",), (Part(path=str(tmp_path), version=2, controllers=every, to_enable=every),))
+    every = frozenset({"memory", "cpu"})
+    part = Part(path=str(tmp_path), version=2, controllers=every, to_enable=every, is_nested=False)
+    return Cgroup(("faked",), (part,))
 
 
 @pytest.mark.root
@@ -50,11 +49,11 @@ class TestMemoryV1:
     def test_limits_go_up_and_down(self, limited: Cgroup) -> None:
         memory = limited.memory
         assert memory.limit() is None
-        assert memory.soft_limit() is None
         for size in (64 * MB, 32 * MB, 128 * MB):
             memory.set_limit(size, with_swap=os.path.exists(f"{limited.parts[0].path}/memory.memsw.limit_in_bytes"))
             memory.set_soft_limit(size)
-            assert (memory.limit(), memory.soft_limit()) == (size, size)
+            assert memory.limit() == size
+            assert int(Path(limited.parts[0].path, "memory.soft_limit_in_bytes").read_text()) == size
         memory.set_limit(None, with_swap=os.path.exists(f"{limited.parts[0].path}/memory.memsw.limit_in_bytes"))
         assert memory.limit() is None
 
@@ -166,26 +165,14 @@ class TestCpuV1:
         assert usage.periods == 0
 
 
-@pytest.mark.root
-@pytest.mark.cgroups
-def test_more_processes_than_allowed_cannot_be_started(limited: Cgroup) -> None:
-    assert limited.pids_limit.limit() is None
-    limited.pids_limit.set_limit(2)
-    with Inside(limited) as inside:
-        assert inside.ask("fork") == "ok"
-        assert inside.ask("fork") == "EAGAIN"
-        assert limited.pids_limit.count() == 2
-        limited.pids_limit.set_limit(None)
-        assert inside.ask("fork") == "ok"
-
-
 class TestVersion2:
     def test_limits_of_memory(self, faked: Cgroup, tmp_path: Path) -> None:
         memory = faked.memory
         assert memory.limit() is None
         memory.set_soft_limit(32 * MB)
         memory.set_limit(64 * MB)
-        assert (memory.soft_limit(), memory.limit()) == (32 * MB, 64 * MB)
+        assert memory.limit() == 64 * MB
+        assert (tmp_path / "memory.low").read_text().startswith(str(32 * MB))
         assert (tmp_path / "memory.swap.max").read_text() == "max\n"
         memory.set_limit(64 * MB, with_swap=True)
         assert (tmp_path / "memory.swap.max").read_text().startswith("0")
@@ -224,12 +211,7 @@ class TestVersion2:
             file.write("nr_periods 10\nnr_throttled 2\nthrottled_usec 500000\n")
         assert faked.cpu.usage() == CpuUsage(user_s=2.0, system_s=1.0, periods=10, throttled=2, throttled_s=0.5)
 
-    def test_processes(self, faked: Cgroup, tmp_path: Path) -> None:
-        assert (faked.pids_limit.count(), faked.pids_limit.limit()) == (3, None)
-        faked.pids_limit.set_limit(100)
-        assert faked.pids_limit.limit() == 100
-
     def test_what_is_no_number_is_named(self, faked: Cgroup, tmp_path: Path) -> None:
-        (tmp_path / "pids.current").write_text("many\n")
-        with pytest.raises(CgroupError, match=r"pids\.current: expecting a number, found 'many'"):
-            faked.pids_limit.count()
+        (tmp_path / "memory.max").write_text("many\n")
+        with pytest.raises(CgroupError, match=r"memory\.max: expecting a number, found 'many'"):
+            faked.memory.limit()

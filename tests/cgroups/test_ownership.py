@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -44,3 +45,19 @@ def test_a_root_that_another_removed_as_empty_is_made_again(version: str) -> Non
         remove(cgroup)
         second.close()
     assert not os.path.exists(f"{hierarchies.path_of('devices')}/{root}")
+
+
+def test_a_root_is_no_passage_though_it_bears_its_name(version: str) -> None:
+    """The usual root is called as the directories between containers; made again, it is still ours to remove."""
+    hierarchies = hierarchies_of(version)
+    outer = Path(f"{hierarchies.path_of('devices')}/test-outer-{version}-{os.getpid()}")
+    outer.mkdir()
+    try:
+        first, second = (Cgroups.open(hierarchies, f"{outer.name}/mesos", ("devices",)) for _ in range(2))
+        first.close()
+        assert not (outer / "mesos").exists()
+        remove(second.create(("container",)))
+        second.close()
+        assert not (outer / "mesos").exists()
+    finally:
+        outer.rmdir()

@@ -18,9 +18,8 @@ from tfmesos.cgroups.controls import (
     DeviceControl,
     MemoryControl,
     MemoryUsage,
-    PidsControl,
 )
-from tfmesos.cgroups.devices import ALLOW_ALL, Device, DeviceRule, DeviceType, is_allowed, merge_rules
+from tfmesos.cgroups.devices import ALLOW_ALL, Device, DeviceRule, DeviceType
 from tfmesos.cgroups.errors import BadDeviceRule, CgroupError
 from tfmesos.cgroups.hierarchies import Hierarchies, Hierarchy
 
@@ -41,7 +40,4 @@ __all__ = [
     "Lineage",
     "MemoryControl",
     "MemoryUsage",
-    "PidsControl",
-    "is_allowed",
-    "merge_rules",
 ]

@@ -33,13 +33,13 @@ async def wait_modified(path: str, condition: Callable[[], bool]) -> None:
     with _descriptor(lambda: os.open(path, os.O_RDONLY | os.O_CLOEXEC), path) as file, select.epoll() as changes:
         try:
             changes.register(file, select.EPOLLPRI)
+            while True:
+                os.pread(file, 4096, 0)
+                if condition():
+                    return
+                await _wait_readable(changes.fileno())
         except OSError as error:
             raise CgroupError(f"Cannot watch {path}: {error.strerror}") from error
-        while True:
-            os.pread(file, 4096, 0)
-            if condition():
-                return
-            await _wait_readable(changes.fileno())
 
 
 async def _wait_readable(descriptor: int) -> None:

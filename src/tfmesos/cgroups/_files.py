@@ -1,5 +1,6 @@
 """Reads and writes the small files of a cgroup; every failure becomes a CgroupError with the path."""
 
+import errno
 import os
 from collections.abc import Iterable
 
@@ -16,6 +17,15 @@ def write(path: str, text: str) -> None:
             os.close(descriptor)
     except OSError as error:
         raise CgroupError(f"Cannot write '{text}' to {path}: {error.strerror}") from error
+
+
+def try_write(path: str, text: str) -> bool:
+    """The same for what need not be there; False if it is not, or if the kernel refuses."""
+    try:
+        write(path, text)
+    except CgroupError:
+        return False
+    return True
 
 
 def read(path: str) -> str:
@@ -52,15 +62,6 @@ def parse_number(path: str, text: str) -> int:
         raise CgroupError(f"Cannot understand {path}: expecting a number, found {text!r}") from error
 
 
-def try_write(path: str, text: str) -> bool:
-    """The same for what need not be there; False if it is not, or if the kernel refuses."""
-    try:
-        write(path, text)
-    except CgroupError:
-        return False
-    return True
-
-
 def exists(path: str) -> bool:
     """It can still be found there."""
     return os.path.exists(path)
@@ -85,8 +86,14 @@ def enable(path: str, controllers: Iterable[str]) -> None:
         return
     file = f"{path}/cgroup.subtree_control"
     missing = sorted(set(controllers) - set(read(file).split()))
-    if missing:
+    if not missing:
+        return
+    try:
         write(file, " ".join(f"+{controller}" for controller in missing))
+    except CgroupError as error:
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EBUSY:
+            raise CgroupError(f"{error} (move the processes of {path}/cgroup.procs to a cgroup below it)") from error
+        raise
 
 
 def directories(path: str) -> list[str]:

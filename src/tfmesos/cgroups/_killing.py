@@ -4,26 +4,15 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from tfmesos.cgroups import _files
+from tfmesos.cgroups._part import Part
 from tfmesos.cgroups.errors import CgroupError
 
 _PASSES = 100
 
 
-class KillPart(Protocol):
-    """What of a cgroup's directory in one tree matters here."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def controllers(self) -> frozenset[str]: ...
-
-
-def kill(parts: Iterable[KillPart], pids: Callable[[], set[int]]) -> None:
+def kill(parts: Iterable[Part], pids: Callable[[], set[int]]) -> None:
     """Version 2 kills at once, forks included (kernel 5.14: cgroup.kill).
 
     Elsewhere a process that was sent SIGKILL can fork no more, so that a few passes reach everything unless the others
@@ -42,7 +31,7 @@ def kill(parts: Iterable[KillPart], pids: Callable[[], set[int]]) -> None:
         _signal_all(pids)
 
 
-def _brakes(part: KillPart) -> list[tuple[str, str, str]]:
+def _brakes(part: Part) -> list[tuple[str, str, str]]:
     """Files with what holds the processes and what lets them go: frozen ones of version 1 do not die."""
     if part.version == 2:
         return [("cgroup.freeze", "1", "0")]

@@ -34,11 +34,8 @@ class MemoryV1:
 
     def limit(self) -> int | None:
         """By memory.limit_in_bytes."""
-        return self._read_limit("memory.limit_in_bytes")
-
-    def soft_limit(self) -> int | None:
-        """By memory.soft_limit_in_bytes."""
-        return self._read_limit("memory.soft_limit_in_bytes")
+        limit = _files.read_number(f"{self._path}/memory.limit_in_bytes")
+        return None if limit >= _UNLIMITED_FROM else limit
 
     def usage(self) -> MemoryUsage:
         """The rows total_… of memory.stat count what is below, too."""
@@ -72,10 +69,6 @@ class MemoryV1:
         limit = _files.read_number(f"{self._path}/{name}.limit_in_bytes")
         return _files.read_number(f"{self._path}/{name}.max_usage_in_bytes") > limit - _MARGIN
 
-    def _read_limit(self, name: str) -> int | None:
-        limit = _files.read_number(f"{self._path}/{name}")
-        return None if limit >= _UNLIMITED_FROM else limit
-
 
 class MemoryV2:
     """Of one cgroup."""
@@ -96,10 +89,6 @@ class MemoryV2:
     def limit(self) -> int | None:
         """By memory.max."""
         return _files.read_limit(f"{self._path}/memory.max")
-
-    def soft_limit(self) -> int | None:
-        """By memory.low."""
-        return _files.read_limit(f"{self._path}/memory.low")
 
     def usage(self) -> MemoryUsage:
         """The greatest use is told since kernel 5.19, swap where the kernel has any."""

@@ -7,7 +7,6 @@ import asyncio
 import os
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from tfmesos.cgroups import _files, _killing
 from tfmesos.cgroups._cpu import CpuV1, CpuV2
@@ -15,54 +14,14 @@ from tfmesos.cgroups._device_files import DeviceFiles
 from tfmesos.cgroups._device_programs import DevicePrograms
 from tfmesos.cgroups._holders import holders
 from tfmesos.cgroups._memory import MemoryV1, MemoryV2
-from tfmesos.cgroups._pids import Pids
-from tfmesos.cgroups.controls import CpuControl, DeviceControl, MemoryControl, PidsControl
+from tfmesos.cgroups._part import Part
+from tfmesos.cgroups.controls import CpuControl, DeviceControl, MemoryControl
 from tfmesos.cgroups.devices import Device
 from tfmesos.cgroups.errors import CgroupError
-from tfmesos.cgroups.hierarchies import WITHOUT_CONTROLLER
 
-LEAF = "leaf"
-NESTED = "mesos"
 _FIRST_PAUSE_S = 0.001
 _LAST_PAUSE_S = 0.05
 _PASSES = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A cgroup's directory in one tree; `to_enable` are the controllers that its own children shall have."""
-
-    path: str
-    version: int
-    controllers: frozenset[str]
-    to_enable: frozenset[str]
-
-    @property
-    def procs_file(self) -> str:
-        """Where a process writes itself in."""
-        return f"{self.path}/{LEAF}/cgroup.procs" if self.version == 2 else f"{self.path}/cgroup.procs"
-
-    @property
-    def directories(self) -> tuple[str, ...]:
-        """What `create` makes, the innermost first."""
-        return (f"{self.path}/{LEAF}", self.path) if self.version == 2 else (self.path,)
-
-    def has(self, controller: str) -> bool:
-        """Whether the directory is there, and with this controller."""
-        if self.version == 1 or controller in WITHOUT_CONTROLLER:
-            return os.path.isdir(self.path)
-        enabled = f"{self.path}/cgroup.controllers"
-        return _files.exists(enabled) and controller in _files.read(enabled).split()
-
-    def create(self) -> None:
-        """Raises CgroupError; `Cgroup.remove_empty` removes what was made until then."""
-        above = os.path.dirname(self.path)
-        if os.path.basename(above) == NESTED and os.path.isdir(os.path.dirname(above)):
-            _files.enable(os.path.dirname(above), self.to_enable)
-            _files.make_directory(above)
-            _files.enable(above, self.to_enable)
-        for path in reversed(self.directories):
-            _files.make_directory(path)
 
 
 class Cgroup:
@@ -135,7 +94,7 @@ class Cgroup:
         """Which device nodes may be opened."""
         part = self._part_of("devices")
         if part.version == 1:
-            return DeviceFiles(part.path, f"{part.path}/{NESTED}")
+            return DeviceFiles(part.path, part.passage)
         return DevicePrograms(part.path)
 
     @property
@@ -150,13 +109,8 @@ class Cgroup:
         part = self._part_of("cpu")
         if part.version == 2:
             return CpuV2(part.path)
-        counting = next((its.path for its in self.parts if "cpuacct" in its.controllers), None)
-        return CpuV1(part.path, counting)
-
-    @property
-    def pids_limit(self) -> PidsControl:
-        """How many processes and threads there may be."""
-        return Pids(self._part_of("pids").path)
+        counting = (its.path for its in self.parts if its.version == 1 and "cpuacct" in its.controllers)
+        return CpuV1(part.path, next(counting, None))
 
     def _part_of(self, controller: str) -> Part:
         for part in self.parts:

@@ -13,7 +13,8 @@ import os
 from collections.abc import Collection, Iterator
 
 from tfmesos.cgroups import _files, _ownership
-from tfmesos.cgroups.cgroup import LEAF, NESTED, Cgroup, Part
+from tfmesos.cgroups._part import LEAF, NESTED, Part
+from tfmesos.cgroups.cgroup import Cgroup
 from tfmesos.cgroups.errors import CgroupError
 from tfmesos.cgroups.hierarchies import WITHOUT_CONTROLLER, Hierarchies, Hierarchy
 
@@ -130,6 +131,7 @@ class Cgroups:
                 version=tree.version,
                 controllers=frozenset(name for name, its in self._trees.items() if its.path == tree.path),
                 to_enable=_to_enable(self._trees, tree),
+                is_nested=len(lineage) > 1,
             )
             for tree in self._distinct_trees()
         )

@@ -55,9 +55,6 @@ class MemoryControl(Protocol):
     def limit(self) -> int | None:
         """The limit in bytes; None if there is none."""
 
-    def soft_limit(self) -> int | None:
-        """The soft limit in bytes; None if there is none."""
-
     def usage(self) -> MemoryUsage:
         """How much is used, and was used at most."""
 
@@ -93,16 +90,3 @@ class CpuControl(Protocol):
 
     def usage(self) -> CpuUsage:
         """Processor time used."""
-
-
-class PidsControl(Protocol):
-    """How many processes and threads there may be."""
-
-    def set_limit(self, count: int | None) -> None:
-        """None for no limit."""
-
-    def limit(self) -> int | None:
-        """None for no limit."""
-
-    def count(self) -> int:
-        """Processes and threads now."""

@@ -7,7 +7,7 @@ A request is allowed if one rule covers all of it: `c 1:3 r` and `c 1:3 w` are o
 import os
 import re
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -57,10 +57,6 @@ class Device:
             return cls("b", os.major(status.st_rdev), os.minor(status.st_rdev))
         return None
 
-    def covers(self, other: "Device") -> bool:
-        """Every device that `other` stands for is one of this."""
-        return self.type == other.type and self.major in (None, other.major) and self.minor in (None, other.minor)
-
 
 @dataclass(frozen=True, slots=True)
 class DeviceRule:
@@ -89,10 +85,6 @@ class DeviceRule:
         kind, major, minor, access = found.groups()
         return cls(Device("c" if kind == "c" else "b", _parse_number(major), _parse_number(minor)), access)
 
-    def covers(self, other: "DeviceRule") -> bool:
-        """Everything that `other` allows is allowed by this."""
-        return self.device.covers(other.device) and set(other.access) <= set(self.access)
-
 
 def merge_rules(rules: Iterable[DeviceRule]) -> list[DeviceRule]:
     """One rule for each device, in the order of their first mention: what both kernels make of a list of rules."""
@@ -100,11 +92,6 @@ def merge_rules(rules: Iterable[DeviceRule]) -> list[DeviceRule]:
     for rule in rules:
         accesses[rule.device] = accesses.get(rule.device, "") + rule.access
     return [DeviceRule(device, access) for device, access in accesses.items()]
-
-
-def is_allowed(rules: Collection[DeviceRule], request: DeviceRule) -> bool:
-    """What the kernel would say to a request, if `rules` were those of the only cgroup on its way."""
-    return any(rule.covers(request) for rule in merge_rules(rules))
 
 
 def _in_order(access: str) -> str:
