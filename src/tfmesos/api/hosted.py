@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfmesos.launcher import JobFailed, Outcome, RunOptions, TextSink
-from tfmesos.local import LocalCluster, LocalNeeds, check_needs
+from tfmesos.local import LocalCluster, LocalNeeds, check_options
 
 if TYPE_CHECKING:
     from tfmesos.discovery import Detector
@@ -38,7 +38,7 @@ class HostedRun:
         self._detector: Detector | None = _detector(master) if master is not None else None
         self._needs = _needs(self._options)
         if master is None:
-            check_needs(self._needs, image=options.container.image, volumes=options.container.volumes)
+            check_options(self._options)
         self._local: LocalCluster | None = None
         self._death: asyncio.Task[JobFailed] | None = None
         self._run: JobRun | None = None
@@ -113,8 +113,8 @@ class HostedRun:
 
     async def _wait_local(self, local: LocalCluster) -> None:
         await local.wait_ready()
-        if local.note and not self._options.quiet:
-            self._output.write_note(local.note)
+        for note in () if self._options.quiet else local.notes:
+            self._output.write_note(note)
         self._death = asyncio.create_task(_wait_death(local))
 
     async def _unless_dead(self, work: Coroutine[Any, Any, T]) -> T:
@@ -148,6 +148,7 @@ def _needs(options: RunOptions) -> LocalNeeds:
     return LocalNeeds(
         cpus=sum(job.cpus * count for job, count in counted),
         mem_mb=sum(job.mem * count for job, count in counted),
-        gpus=sum(job.gpus * count for job, count in counted),
+        gpus=round(sum(job.gpus * count for job, count in counted)),
         ports=sum(count for _, count in counted) + _SPARE_PORTS,
+        visible_cards=options.visible_cards,
     )

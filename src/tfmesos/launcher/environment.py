@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from tfmesos.launcher.errors import JobSpecError
 from tfmesos.launcher.limits import check_variable
-from tfmesos.launcher.options import RunOptions
+from tfmesos.launcher.options import VISIBLE_CARDS, RunOptions
 from tfmesos.launcher.specification import check_text
-from tfmesos.launcher.wiring import VISIBLE_CARDS
 
 SHARED = re.compile(rb"PATH|VIRTUAL_ENV|PYTHONPATH|HOME|USER|LANG|LC_.*", re.DOTALL)
 """What a task on another machine gets when it has no image: enough to find the same programs and files."""

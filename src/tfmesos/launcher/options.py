@@ -9,6 +9,9 @@ from tfmesos.launcher.errors import JobSpecError
 from tfmesos.launcher.specification import Job, check_text
 from tfmesos.launcher.volumes import Containerizer, ContainerOptions
 
+VISIBLE_CARDS = "CUDA_VISIBLE_DEVICES"
+"""The variable that says which GPUs a program sees (CUDA)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraConfig:
@@ -80,6 +83,12 @@ class RunOptions:
     embedded: bool = False
     local_worker: bool = False
     protocol: str = "grpc"
+
+    @property
+    def visible_cards(self) -> str | None:
+        """The GPUs that the launcher's own surroundings leave to it; None: all."""
+        value = self.inherited.get(VISIBLE_CARDS.encode())
+        return None if value is None else value.decode(errors="replace")
 
     def __post_init__(self) -> None:
         """Refuse what Mesos would. Raises JobSpecError."""

@@ -5,9 +5,7 @@ from collections.abc import Mapping
 
 from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
 from tfmesos.launcher.frameworks import FRAMEWORKS
-
-VISIBLE_CARDS = "CUDA_VISIBLE_DEVICES"
-"""Which cards a program sees (CUDA)."""
+from tfmesos.launcher.options import VISIBLE_CARDS
 
 PLACEHOLDER = re.compile(r"\{(ps_hosts|worker_hosts|job_name|task_index)\}")
 """Exactly these four; every other brace is the user's."""

@@ -2,6 +2,6 @@
 
 from tfmesos.local.cluster import LocalCluster
 from tfmesos.local.errors import LocalClusterDied, LocalClusterError, LocalRefusal
-from tfmesos.local.needs import LocalNeeds, check_needs
+from tfmesos.local.needs import LocalNeeds, check_options
 
-__all__ = ["LocalCluster", "LocalClusterDied", "LocalClusterError", "LocalNeeds", "LocalRefusal", "check_needs"]
+__all__ = ["LocalCluster", "LocalClusterDied", "LocalClusterError", "LocalNeeds", "LocalRefusal", "check_options"]

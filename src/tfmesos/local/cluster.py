@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tfmesos.launcher import NeverFits
 from tfmesos.local.directories import RunDirectory, RuntimeDirectory, runs_dir
 from tfmesos.local.errors import LocalClusterDied, LocalClusterError
 from tfmesos.local.handover import Answer, Handover
@@ -18,7 +19,7 @@ from tfmesos.local.process import ChildProcess
 
 __all__ = ["LocalCluster"]
 
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 75.0  # NVIDIA's driver alone may take 60
 CLOSE_TIMEOUT_S = 20.0
 _LOG_LINES = 10
 _LOG_BYTES = 8192
@@ -27,12 +28,12 @@ _LOG_BYTES = 8192
 class LocalCluster:
     """An embedded cluster; an async context manager that ends it.
 
-    `note`, once ready, is one line for the user when more is offered than the machine has.
+    `notes`, once ready, are lines for the user: that more is offered than the machine has, that GPUs are not isolated.
     """
 
     def __init__(self, needs: LocalNeeds, environ: Mapping[str, str]) -> None:
         """Start the child process and return at once; `wait_ready` tells when it serves. Raises `LocalClusterError`."""
-        self.note: str | None = None
+        self.notes: tuple[str, ...] = ()
         self._is_closing = False
         with contextlib.ExitStack() as undo:
             self._run = RunDirectory.create(runs_dir(environ), now=time.time(), pid=os.getpid())
@@ -77,7 +78,7 @@ class LocalCluster:
         return self._process.pid
 
     async def wait_ready(self) -> None:
-        """Wait until master and agent serve. Raises `LocalClusterError` naming the log."""
+        """Wait until master and agent serve. Raises `LocalClusterError` naming the log, NeverFits for too few GPUs."""
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
                 line = await self._process.read_line()
@@ -90,9 +91,11 @@ class LocalCluster:
         if not line:
             raise self._error(LocalClusterError, f"the embedded cluster {self._process.describe_end()} as it started")
         answer = Answer.from_json(line)
+        if answer.error is not None and answer.never_fits:
+            raise NeverFits(answer.error)
         if answer.error is not None:
             raise LocalClusterError(f"cannot start the embedded cluster: {answer.error}", log_path=self.log_path)
-        self.note = answer.note
+        self.notes = answer.notes
 
     async def wait_died(self) -> LocalClusterError:
         """Wait until the child process ends without having been asked to; the error that says so."""

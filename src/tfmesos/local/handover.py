@@ -32,10 +32,14 @@ class Handover:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One line: the cluster is ready, with a note for the user, or it could not start."""
+    """One line: the cluster is ready, with notes for the user, or it could not start.
 
-    note: str | None = None
+    `never_fits`: the error is that this machine has too little.
+    """
+
+    notes: tuple[str, ...] = ()
     error: str | None = None
+    never_fits: bool = False
 
     def to_json(self) -> bytes:
         """One line."""
@@ -44,4 +48,5 @@ class Answer:
     @classmethod
     def from_json(cls, data: bytes) -> "Answer":
         """What `to_json` made."""
-        return cls(**json.loads(data))
+        values = json.loads(data)
+        return cls(**{**values, "notes": tuple(values["notes"])})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tfmesos.local.needs import LocalNeeds
 
-__all__ = ["Machine", "read_machine", "resources_text", "size_note"]
+__all__ = ["Machine", "read_machine", "resources_text", "size_notes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,22 +26,22 @@ def read_machine(root: Path = Path("/")) -> Machine:
 
 
 def resources_text(machine: Machine, needs: LocalNeeds, ports: tuple[int, ...]) -> str:
-    """The agent's `--resources`: the larger of the machine and the job, and the held ports."""
+    """The agent's `--resources`: the larger of the machine and the job, and the held ports; without GPUs."""
     cpus, mem_mb = max(float(machine.cpus), needs.cpus), max(float(machine.mem_mb), needs.mem_mb)
-    parts = [f"cpus:{_number(cpus)}", f"mem:{_number(mem_mb)}", "gpus:0"]
+    parts = [f"cpus:{_number(cpus)}", f"mem:{_number(mem_mb)}"]
     if ports:
         parts.append("ports:[" + ",".join(f"{port}-{port}" for port in ports) + "]")
     return ";".join(parts)
 
 
-def size_note(machine: Machine, needs: LocalNeeds) -> str | None:
-    """One line for the user when the job asks for more than the machine has: its tasks then share what there is."""
+def size_notes(machine: Machine, needs: LocalNeeds) -> tuple[str, ...]:
+    """A line for the user when the job asks for more than the machine has: its tasks then share what there is."""
     excess = []
     if needs.cpus > machine.cpus:
         excess.append(f"{_number(needs.cpus)} cpus where this machine has {machine.cpus}")
     if needs.mem_mb > machine.mem_mb:
         excess.append(f"{_number(needs.mem_mb)} MB of memory where this machine has {machine.mem_mb}")
-    return f"the job asks for {' and '.join(excess)}: its tasks share what there is" if excess else None
+    return (f"the job asks for {' and '.join(excess)}: its tasks share what there is",) if excess else ()
 
 
 def _number(value: float) -> str:

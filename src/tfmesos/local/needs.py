@@ -1,38 +1,40 @@
 """What a job asks of the embedded cluster, and whether one machine can give it."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tfmesos.launcher import NeverFits, Volume
+from tfmesos.launcher import RunOptions
 from tfmesos.local.errors import LocalRefusal
 
-__all__ = ["LocalNeeds", "check_needs"]
+__all__ = ["LocalNeeds", "check_options"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalNeeds:
-    """The sums over all tasks of a job: cpus, memory in MB, gpus, and the number of ports."""
+    """The sums over all tasks of a job: cpus, memory in MB, gpus, and the number of ports.
+
+    `visible_cards`: the launcher's CUDA_VISIBLE_DEVICES, which its job is not to go beyond; None where it is not set.
+    """
 
     cpus: float
     mem_mb: float
-    gpus: float = 0
+    gpus: int = 0
     ports: int
+    visible_cards: str | None = None
 
 
-def check_needs(needs: LocalNeeds, *, image: str | None, volumes: Iterable[Volume]) -> None:
+def check_options(options: RunOptions) -> None:
     """Refuse, before anything starts, what the embedded cluster cannot serve.
 
     Nothing is mounted, so a volume whose two paths are the same existing path is there already, but only as it is.
-    Raises `LocalRefusal`, and `NeverFits` for cards.
+    Which GPUs there are is seen only when it starts. Raises `LocalRefusal`.
     """
-    if needs.gpus:
-        raise NeverFits(
-            f"the job asks for {needs.gpus:g} gpus, but the embedded cluster offers none: give a cluster with -m"
-        )
+    image = options.container.image
+    if options.local_worker and any(job.gpus for job in options.jobs):
+        raise LocalRefusal("a local worker is given no GPUs here: leave --local-worker out, or give a cluster with -m")
     if image is not None:
         raise LocalRefusal(f"the embedded cluster cannot run image '{image}': give a cluster with -m, or no image")
-    for volume in volumes:
+    for volume in options.container.volumes:
         if not volume.is_identity:
             paths = f"{volume.source}:{volume.target}"
             raise LocalRefusal(f"volume '{paths}' must name one path twice: the embedded cluster mounts nothing")

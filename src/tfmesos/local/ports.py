@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfmesos.local.errors import LocalClusterError
+from tfmesos.local.locks import NameLocks
 
 __all__ = ["PortLocks", "candidate_ports"]
 
@@ -33,16 +34,12 @@ def candidate_ports(root: Path = Path("/")) -> list[int]:
 
 
 class PortLocks:
-    """Ports that this process holds until it ends or `close` is called.
-
-    A port is held by an abstract unix socket named for it: such names belong to a network namespace as ports do, leave
-    no file, and vanish with the process however it ends (unix(7)). The port itself stays free for the task.
-    """
+    """Ports that this process holds, by their numbers, until it ends or `close` is called: they stay free for tasks."""
 
     def __init__(self, candidates: list[int], *, chance: random.Random) -> None:
         self._candidates = candidates
         self._chance = chance
-        self._locks: dict[int, socket.socket] = {}
+        self._locks = NameLocks("port")
 
     def take(self, count: int) -> tuple[int, ...]:
         """Hold `count` more ports, in ascending order. Raises `LocalClusterError` when there are not that many."""
@@ -58,9 +55,7 @@ class PortLocks:
 
     def close(self) -> None:
         """Give all ports back."""
-        for lock in self._locks.values():
-            lock.close()
-        self._locks.clear()
+        self._locks.close()
 
     def _from_anywhere(self) -> Iterator[int]:
         start = self._chance.randrange(len(self._candidates)) if self._candidates else 0
@@ -68,18 +63,11 @@ class PortLocks:
         yield from self._candidates[:start]
 
     def _lock(self, port: int) -> bool:
-        if port in self._locks:
-            return False
-        lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        try:
-            lock.bind(f"\0tfmesos-port-{port}")
-        except OSError:
-            lock.close()
+        if not self._locks.take(str(port)):
             return False
         if not _is_free(port):
-            lock.close()
+            self._locks.give_back(str(port))
             return False
-        self._locks[port] = lock
         return True
 
 

@@ -13,12 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tfmesos.agent import Agent, AgentFlags
-from tfmesos.discovery import EMBEDDED_MASTER_PID, build_detector
+from tfmesos.agent import AgentFlags
+from tfmesos.discovery import EMBEDDED_MASTER_PID
 from tfmesos.errors import TfmesosError
+from tfmesos.launcher import NeverFits
 from tfmesos.local.directories import remove_old_runs, remove_stale_runtime_dirs
+from tfmesos.local.embedded_agent import AgentStart
 from tfmesos.local.handover import Answer, Handover
-from tfmesos.local.machine import read_machine, resources_text, size_note
+from tfmesos.local.locks import NameLocks
+from tfmesos.local.machine import read_machine, resources_text, size_notes
 from tfmesos.local.ports import PortLocks, candidate_ports
 from tfmesos.master import Master, MasterFlags
 from tfmesos.supervision import open_pidfd
@@ -43,7 +46,7 @@ def run(handover: Handover, answers: BinaryIO) -> int:
         asyncio.run(_serve(handover, answers))
     except TfmesosError as error:
         _LOG.error("cannot serve: %s", error)
-        _give(answers, Answer(error=str(error)))
+        _give(answers, Answer(error=str(error), never_fits=isinstance(error, NeverFits)))
         return error.exit_status
     finally:
         # The launcher does it too, unless it is gone.
@@ -56,17 +59,22 @@ async def _serve(handover: Handover, answers: BinaryIO) -> None:
     with _watching_launcher(handover.launcher_pid, over):
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
         machine = read_machine()
-        with contextlib.closing(PortLocks(candidate_ports(), chance=random.SystemRandom())) as ports:
-            resources = resources_text(machine, handover.needs, ports.take(handover.needs.ports))
+        needs = handover.needs
+        async with contextlib.AsyncExitStack() as held:
+            ports = held.enter_context(contextlib.closing(PortLocks(candidate_ports(), chance=random.SystemRandom())))
+            gpus = held.enter_context(contextlib.closing(NameLocks("gpu")))
+            resources = resources_text(machine, needs, ports.take(needs.ports))
             async with contextlib.AsyncExitStack() as daemons:
-                await _start_daemons(handover, resources, daemons)
-                _give(answers, Answer(note=size_note(machine, handover.needs)))
+                notes = [*size_notes(machine, needs), *await _start_daemons(handover, resources, gpus, daemons)]
+                _give(answers, Answer(notes=tuple(notes)))
                 threading.Thread(target=_tidy, args=(handover,), name="tidy", daemon=True).start()
                 await over.wait()
                 _LOG.info("ending")
 
 
-async def _start_daemons(handover: Handover, resources: str, daemons: contextlib.AsyncExitStack) -> None:
+async def _start_daemons(
+    handover: Handover, resources: str, gpus: NameLocks, daemons: contextlib.AsyncExitStack
+) -> tuple[str, ...]:
     sockets = {
         (_HOST, _MASTER_PORT): UnixAddress(f"{handover.runtime_dir}/master.sock"),
         (_HOST, _AGENT_PORT): UnixAddress(f"{handover.runtime_dir}/agent.sock"),
@@ -76,11 +84,14 @@ async def _start_daemons(handover: Handover, resources: str, daemons: contextlib
     master = Master(_master_flags(), listen=master_socket, routes=routes)
     daemons.push_async_callback(master.close)
     await master.start()
-    detector = build_detector(f"unix://{master_socket.path}")
-    daemons.push_async_callback(detector.close)
-    agent = Agent(_agent_flags(handover, resources), detector=detector, listen=agent_socket, routes=routes)
-    daemons.push_async_callback(agent.close, leaves_nothing=True)
-    await agent.start()
+    agent = AgentStart(
+        flags=_agent_flags(handover, resources),
+        master=master_socket.path,
+        listen=agent_socket,
+        routes=routes,
+        daemons=daemons,
+    )
+    return await agent.start(handover.needs, gpus)
 
 
 def _master_flags() -> MasterFlags:
@@ -102,6 +113,8 @@ def _agent_flags(handover: Handover, resources: str) -> AgentFlags:
         hostname=_HOST,
         work_dir=f"{handover.work_dir}/agent",
         resources=resources,
+        launcher="posix",
+        cgroups_root="tfmesos",
         switch_user=False,
         registration_backoff_factor=0.0,
         executor_shutdown_grace_period=_GRACE_S,

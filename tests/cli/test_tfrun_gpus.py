@@ -1,0 +1,203 @@
+"""Jobs with GPUs on the embedded cluster of a fake GPU machine: for root and for others, alone and two at once."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.programs import TFRUN, Program, Result, Workplace, wait_until
+from tests.gpu_machine import GpuMachine, StartGpuMachine, View
+
+SHOW = ("sh", "-c", 'nvidia-smi -L; echo "sees $CUDA_VISIBLE_DEVICES"')
+HOLD = ("sh", "-c", 'echo "sees $CUDA_VISIBLE_DEVICES"; exec sleep 1000')
+ROOT, NOBODY = 0, 65534
+NOT_ROOT = "only root can keep tasks from opening others"
+TOLD_ONLY = (
+    "tfrun: tasks are told their GPUs by CUDA_VISIBLE_DEVICES only: only root can keep tasks from opening others"
+)
+_READ_ANYTHING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+"""So that the user finds this Python and this project, wherever they are."""
+
+
+class Station:
+    """A user's place on a fake GPU machine."""
+
+    def __init__(self, machine: GpuMachine, directory: Path, user: int) -> None:
+        self.machine = machine
+        self.workplace = Workplace(directory)
+        self._user = user
+        for path in (self.workplace.state, self.workplace.runtime, self.workplace.home):
+            os.chown(path, user, user)
+
+    def command(self, *words: str) -> list[str]:
+        """tfrun as this user, in the user's home."""
+        become = ["setpriv", f"--reuid={self._user}", f"--regid={self._user}", "--clear-groups", *_READ_ANYTHING, "--"]
+        enter = ["env", f"--chdir={self.workplace.home}", f"HOME={self.workplace.home}"]
+        return self.machine.command(*(become if self._user else []), *enter, *TFRUN, *words)
+
+    def run(self, *words: str, **more: str) -> Result:
+        return self.workplace.run(*self.command(*words), **more)
+
+    @contextlib.contextmanager
+    def started(self, *words: str) -> Iterator[Program]:
+        with self.workplace.started(*self.command(*words)) as program:
+            yield program
+
+    def cgroups(self) -> list[Path]:
+        """Those of the agents that worked here: each bears the directory of its own."""
+        return [path for path in _embedded_cgroups() if str(self.workplace.state) in _owner(path)]
+
+    def wait_empty(self) -> None:
+        self.workplace.wait_empty()
+        wait_until(lambda: not self.cgroups(), f"no cgroup of {self.cgroups()}", 10.0)
+
+
+StartStation = Callable[..., Station]
+
+
+@pytest.fixture
+def place(start_gpu_machine: StartGpuMachine) -> Iterator[StartStation]:
+    """Gives users their places; all are to be empty in the end."""
+    stations: list[Station] = []
+
+    def start(user: int = ROOT, on: GpuMachine | None = None, **machine: object) -> Station:
+        # Not below pytest's directory, which only root can enter.
+        directory = Path(tempfile.mkdtemp(prefix="gpus-"))
+        directory.chmod(0o755)
+        stations.append(Station(on or start_gpu_machine(has_network=False, **machine), directory, user))
+        return stations[-1]
+
+    yield start
+    for station in stations:
+        station.wait_empty()
+        shutil.rmtree(station.workplace.directory)
+
+
+def seen(result: Result, what: str = "sees") -> dict[str, list[str]]:
+    """Task → the UUIDs in the lines of one kind."""
+    found: dict[str, list[str]] = {}
+    for task, line in re.findall(r"^\[(\S+)\] (.*)$", result.output, re.MULTILINE):
+        if line.startswith(what):
+            found.setdefault(task, []).extend(re.findall(r"(?:GPU|MIG)-[0-9a-f-]+", line))
+    return found
+
+
+@pytest.mark.cgroups
+@pytest.mark.parametrize("view", ["v1", "v2"])
+def test_a_task_of_roots_job_opens_its_own_card_alone(place: StartStation, view: View) -> None:
+    station = place(cards=2, view=view)
+
+    result = station.run("-w", "2", "-Gw", "1", "--", *SHOW)
+
+    told, opened = seen(result), seen(result, "GPU ")
+    assert (result.status, result.errors) == (0, "")
+    assert opened == told
+    assert sorted(told["worker:0"] + told["worker:1"]) == sorted(card.uuid for card in station.machine.cards)
+
+
+def test_without_root_two_tasks_with_two_of_four_cards_are_told_which(place: StartStation) -> None:
+    station = place(NOBODY, cards=4)
+
+    result = station.run("-w", "2", "-Gw", "2", "--", *SHOW)
+
+    told = seen(result)
+    assert result.status == 0
+    assert result.errors == f"tfrun: tasks are told their GPUs by CUDA_VISIBLE_DEVICES only: {NOT_ROOT}\n"
+    assert [len(told[f"worker:{index}"]) for index in range(2)] == [2, 2]
+    assert {*told["worker:0"], *told["worker:1"]} == {card.uuid for card in station.machine.cards}
+    assert len(seen(result, "GPU ")["worker:0"]) == 4
+
+
+@pytest.mark.cgroups
+def test_root_who_may_not_write_cgroups_is_told_why_nothing_is_enforced(place: StartStation) -> None:
+    station = place(cards=2)
+    station.machine.run("mount", "-o", "remount,bind,ro", "/sys/fs/cgroup/devices")
+
+    result = station.run("-w", "1", "-Gw", "1", "--", *SHOW)
+
+    assert (result.status, len(seen(result)["worker:0"])) == (0, 1)
+    assert result.errors.startswith("tfrun: tasks are told their GPUs by CUDA_VISIBLE_DEVICES only: ")
+    assert "/sys/fs/cgroup/devices is mounted read-only" in result.errors
+    assert len(result.errors.splitlines()) == 1
+
+
+def test_instances_of_a_card_in_mig_mode_are_gpus_and_who_asked_for_none_sees_none(place: StartStation) -> None:
+    station = place(cards=1, mig={0: 2})
+
+    result = station.run("-w", "2", "-s", "1", "-Gw", "1", "--", *SHOW)
+
+    (card,) = station.machine.cards
+    told = seen(result)
+    assert result.status == 0, result.errors
+    assert sorted(told["worker:0"] + told["worker:1"]) == sorted(one.uuid for one in card.instances)
+    assert "[ps:0] sees \n" in result.output
+
+
+def test_two_jobs_at_once_never_share_a_card(place: StartStation) -> None:
+    first = place(NOBODY, cards=2)
+    second = place(ROOT, on=first.machine)
+    with first.started("-w", "1", "-Gw", "1", "--", *HOLD) as holding:
+        holding.wait_output("\n")
+
+        other = second.run("-w", "1", "-Gw", "1", "--", *SHOW)
+        third = second.run("-w", "1", "-Gw", "2", "--", *SHOW)
+
+        holding.signal(signal.SIGTERM)
+        held = seen(holding.wait())["worker:0"]
+    assert {*held, *seen(other)["worker:0"]} == {card.uuid for card in first.machine.cards}
+    assert (third.status, third.output) == (69, "")
+    assert third.errors == "the job asks for 2 gpus, but this machine has 2, and other jobs use 1 of them\n"
+
+
+@pytest.mark.cgroups
+@pytest.mark.parametrize("victim", ["launcher", "embedded cluster"])
+def test_after_kill_9_all_cards_are_free_and_no_cgroup_is_left(place: StartStation, victim: str) -> None:
+    station = place(cards=1)
+    with station.started("-w", "1", "-Gw", "1", "--", *HOLD) as program:
+        program.wait_output("\n")
+        assert station.cgroups()
+        if victim == "launcher":
+            program.signal(signal.SIGKILL)
+        else:
+            (cluster,) = station.workplace.find("-m tfmesos.local")
+            os.kill(cluster, signal.SIGKILL)
+        assert program.wait().status == (-signal.SIGKILL if victim == "launcher" else 1)
+
+    station.wait_empty()
+    assert station.run("-w", "1", "-Gw", "1", "--", "true").status == 0
+
+
+def test_more_gpus_than_the_job_may_have_are_told_in_one_line(place: StartStation) -> None:
+    result = place(cards=3).run("-w", "2", "-Gw", "1", "--", "true", CUDA_VISIBLE_DEVICES="1")
+
+    assert (result.status, result.output) == (69, "")
+    assert result.errors == (
+        "the job asks for 2 gpus, but this machine has 3, of which CUDA_VISIBLE_DEVICES='1' leaves 1: "
+        "give a cluster with -m\n"
+    )
+
+
+def test_a_machine_without_nvidias_driver_has_none(place: StartStation) -> None:
+    result = place(cards=0, without=["nvml"]).run("-w", "1", "-Gw", "1", "--", "true")
+
+    text = "the job asks for 1 gpus, but this machine has none (NVIDIA's driver is not there): give a cluster with -m"
+    assert (result.status, result.errors) == (69, f"{text}\n")
+
+
+def _embedded_cgroups() -> list[Path]:
+    mounts = (line.split(" - ") for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    trees = [before.split()[4] for before, after in mounts if after.split()[0] in ("cgroup", "cgroup2")]
+    roots = [Path(tree) / "tfmesos" for tree in trees]
+    return [entry for root in roots if root.is_dir() for entry in root.iterdir() if entry.is_dir()]
+
+
+def _owner(cgroup: Path) -> str:
+    with contextlib.suppress(OSError):
+        return os.getxattr(cgroup, "trusted.tfmesos.owner").decode()
+    return ""
