@@ -99,7 +99,6 @@ async def test_sigusr1_unregisters(master: InTestMaster, tmp_path: Path) -> None
     ("more", "text"),
     [
         (["--resources=cpus"], "--resources: "),
-        (["--resources=gpus:1"], "this agent cannot serve GPUs yet"),
         (["--ip=example"], "--ip: 'example' is not an IPv4 address"),
         (["--launcher=docker"], "'docker' is not supported yet; it can be posix or linux"),
         (["--nonsense"], "Failed to load unknown flag 'nonsense'"),

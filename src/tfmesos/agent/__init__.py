@@ -11,6 +11,7 @@ recovery/       from the core to these facts, and back
 executor_api/   how executors talk with the agent
 container_api/  containers for executors and operators
 operator_api/   everything else that is told over HTTP
+doctor/         what of all that an agent may need is on this machine
 app.py          puts them together
 """
 

@@ -3,11 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tfmesos.cli.printing import NoReader, print_text
 from tfmesos.errors import TfmesosError
-from tfmesos.flags import FlagError, load_flags, usage, wants_help, wants_version
+from tfmesos.flags import FlagError, load_flags, usage, wants, wants_help, wants_version
 from tfmesos.version import MESOS_VERSION
 
 if TYPE_CHECKING:
@@ -36,21 +37,37 @@ class DaemonFlags(Protocol):
 F = TypeVar("F", bound=DaemonFlags)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """Something else that a program does, with `--name`; `run` takes the words and returns the exit status."""
+
+    name: str
+    help: str
+    run: Callable[[Sequence[str]], int]
+
+
 def run_daemon(
-    program: str, kind: type[F], words: Sequence[str] | None, serve: Callable[[F], Coroutine[Any, Any, None]]
+    program: str,
+    kind: type[F],
+    words: Sequence[str] | None,
+    serve: Callable[[F], Coroutine[Any, Any, None]],
+    *modes: Mode,
 ) -> int:
     """Read flags of this kind and serve; statuses as Mesos' own: 0, or 1 for wrong usage and what cannot go on.
 
-    `words` None: the command line. `serve` imports what the help does not need.
+    `words` None: the command line. `serve` and the modes import what the help does not need.
     """
     words = sys.argv[1:] if words is None else words
     try:
         if wants_help(words):
-            print_text(usage(kind, program))
+            print_text(usage(kind, program, {mode.name: mode.help for mode in modes}))
             return 0
         if wants_version(words):
             print_text(f"mesos {MESOS_VERSION}\n")
             return 0
+        for mode in modes:
+            if wants(words, mode.name):
+                return mode.run(words)
         _serve(program, load_flags(kind, words, os.environ), serve)
     except FlagError as error:
         print(f"{error}\nSee `{program} --help` for a list of supported flags.", file=sys.stderr)

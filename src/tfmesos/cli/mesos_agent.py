@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfmesos.agent import AgentFlags
-from tfmesos.cli.daemon import run_daemon, stop_signals
+from tfmesos.cli.daemon import Mode, run_daemon, stop_signals
+from tfmesos.cli.printing import print_text
+from tfmesos.flags import load_flags
 
 if TYPE_CHECKING:
     import asyncio
@@ -17,7 +19,29 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit status."""
-    return run_daemon("mesos-agent", AgentFlags, argv, _serve)
+    return run_daemon("mesos-agent", AgentFlags, argv, _serve, _DOCTOR)
+
+
+def _examine(words: Sequence[str]) -> int:
+    """Say what is there and what is missing; status 0 if nothing is that these flags need."""
+    import asyncio
+    import logging
+    import os
+
+    from tfmesos.agent.doctor import DoctorFlags, examine
+
+    logging.basicConfig(handlers=[logging.NullHandler()])  # what is told is the report
+    report = asyncio.run(examine(load_flags(DoctorFlags, words, os.environ)))
+    print_text(report.text())
+    return 0 if report.is_fit else 1
+
+
+_DOCTOR = Mode(
+    name="doctor",
+    help="Look only: what of all that an agent with these flags may need is on this machine, what is missing, and how "
+    "to get it. No other flag is required.",
+    run=_examine,
+)
 
 
 async def _serve(flags: AgentFlags) -> None:

@@ -1,7 +1,7 @@
 """Mesos' flag grammar for frozen dataclasses: `--name=value`, `MESOS_NAME`, help, reference. Standard library only."""
 
 from tfmesos.flags._definition import flag
-from tfmesos.flags._loading import load_flags, wants_help, wants_version
+from tfmesos.flags._loading import load_flags, wants, wants_help, wants_version
 from tfmesos.flags._pages import flag_texts, reference_page, usage
 from tfmesos.flags._quantities import format_bytes, format_duration, parse_bytes, parse_duration
 from tfmesos.flags.errors import FlagError
@@ -17,6 +17,7 @@ __all__ = [
     "parse_duration",
     "reference_page",
     "usage",
+    "wants",
     "wants_help",
     "wants_version",
 ]

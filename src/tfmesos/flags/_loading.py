@@ -38,15 +38,16 @@ def load_flags(cls: type[T], argv: Sequence[str], environ: Mapping[str, str] | N
 
 def wants_help(argv: Sequence[str]) -> bool:
     """Whether `--help` is among the flags (it wins over every other flag, wrong ones too)."""
-    return _wants(argv, "help")
+    return wants(argv, "help")
 
 
 def wants_version(argv: Sequence[str]) -> bool:
     """Whether `--version` is among the flags (looked at after `--help`)."""
-    return _wants(argv, "version")
+    return wants(argv, "version")
 
 
-def _wants(argv: Sequence[str], name: str) -> bool:
+def wants(argv: Sequence[str], name: str) -> bool:
+    """Whether a boolean flag is among the words and true."""
     return any(given == name and text in (None, "", "true", "1") for given, text in _command_line(argv))
 
 

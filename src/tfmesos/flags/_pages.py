@@ -1,19 +1,26 @@
 """Flags as texts: the usage of a program, its reference page, and the values of a running one."""
 
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 from tfmesos.flags._definition import Flag, flags_of
 
 _COLUMN = 50
 _WIDTH = 80
+_NO_MODES: Mapping[str, str] = {}
 
 
-def usage(cls: type, program: str) -> str:
-    """What `--help` prints: the program's line, then each flag in alphabetical order with its default."""
+def usage(cls: type, program: str, modes: Mapping[str, str] = _NO_MODES) -> str:
+    """What `--help` prints: the program's line, then each flag in alphabetical order with its default.
+
+    `modes`: name and text of further flags that, like `--help`, have the program do something else.
+    """
     lines = [f"Usage: {program} [options]", ""]
     lines += _usage_entry("--[no-]help", "Prints this help message (default: false)")
     lines += _usage_entry("--[no-]version", "Show version and exit. (default: false)")
+    for name, text in modes.items():
+        lines += _usage_entry(f"--[no-]{name}", f"{text} (default: false)")
     for flag in sorted(flags_of(cls), key=lambda flag: flag.name):
         name = f"--[no-]{flag.name}" if flag.is_boolean else f"--{flag.name}={flag.metavar}"
         shown = _default(flag)
