@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.programs import TFRUN, Program, Result, Workplace, wait_until
+from tests.gpu.cluster import GpuCluster
 from tests.gpu_machine import GpuMachine, StartGpuMachine, View
 
 SHOW = ("sh", "-c", 'nvidia-smi -L; echo "sees $CUDA_VISIBLE_DEVICES"')
@@ -130,7 +131,10 @@ def test_root_who_may_not_write_cgroups_is_told_why_nothing_is_enforced(place: S
 def test_instances_of_a_card_in_mig_mode_are_gpus_and_who_asked_for_none_sees_none(place: StartStation) -> None:
     station = place(cards=1, mig={0: 2})
 
-    result = station.run("-w", "2", "-s", "1", "-Gw", "1", "--", *SHOW)
+    # Parameter servers are stopped when the workers have ended: these wait until theirs has said what it sees.
+    meet = f"{SHOW[-1]}; touch $TFMESOS_JOB_NAME; until test -e ps; do sleep 0.02; done"
+
+    result = station.run("-w", "2", "-s", "1", "-Gw", "1", "--", "sh", "-c", meet)
 
     (card,) = station.machine.cards
     told = seen(result)
@@ -186,8 +190,27 @@ def test_more_gpus_than_the_job_may_have_are_told_in_one_line(place: StartStatio
 def test_a_machine_without_nvidias_driver_has_none(place: StartStation) -> None:
     result = place(cards=0, without=["nvml"]).run("-w", "1", "-Gw", "1", "--", "true")
 
-    text = "the job asks for 1 gpus, but this machine has none (NVIDIA's driver is not there): give a cluster with -m"
-    assert (result.status, result.errors) == (69, f"{text}\n")
+    assert (result.status, result.output) == (69, "")
+    assert result.errors == (
+        "the job asks for 1 gpus, but this machine has none "
+        "(NVIDIA's driver is not there; AMD's GPUs are not supported): give a cluster with -m\n"
+    )
+
+
+@pytest.mark.cgroups
+def test_on_a_master_tasks_open_their_own_cards_too(start_gpu_machine: StartGpuMachine, workplace: Workplace) -> None:
+    machine = start_gpu_machine(cards=2)
+    cluster = GpuCluster(machine, "--resources=cpus:4;mem:4096;disk:1024;ports:[21200-21231]")
+    cluster.start()
+    try:
+        result = workplace.run(*TFRUN, "-m", cluster.address, "-w", "2", "-Gw", "1", "-Mw", "64", "--", *SHOW)
+    finally:
+        cluster.stop()
+
+    told = seen(result)
+    assert (result.status, result.errors) == (0, "")
+    assert sorted(told["worker:0"] + told["worker:1"]) == sorted(card.uuid for card in machine.cards)
+    assert seen(result, "GPU ") == told
 
 
 def _embedded_cgroups() -> list[Path]:

@@ -102,7 +102,11 @@ def test_they_come_back_when_the_holder_is_killed(jobs: Jobs) -> None:
 @pytest.mark.parametrize(
     ("found", "wanted", "text"),
     [
-        (GpuSupply(), needs(2), "has none (NVIDIA's driver is not there): give a cluster with -m"),
+        (
+            GpuSupply(),
+            needs(2),
+            "has none (NVIDIA's driver is not there; AMD's GPUs are not supported): give a cluster with -m",
+        ),
         (supply(0), needs(2), "has none: give a cluster with -m"),
         (supply(1), needs(2), "has 1: give a cluster with -m"),
         (supply(4), needs(2, "3"), "has 4, of which CUDA_VISIBLE_DEVICES='3' leaves 1: give a cluster with -m"),

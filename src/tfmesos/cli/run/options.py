@@ -40,7 +40,7 @@ class TfrunOptions:
         "-Cw", "--worker-cpus", metavar="CPUS", default=1.0, parse=parse_amount, help="cpus of each worker (1)"
     )
     worker_gpus: int = option(
-        "-Gw", "--worker-gpus", metavar="GPUS", default=0, parse=parse_cards, help="gpus of each worker (0)"
+        "-Gw", "--worker-gpus", metavar="GPUS", default=0, parse=parse_cards, help="NVIDIA GPUs of each worker (0)"
     )
     worker_mem: float = option(
         "-Mw", "--worker-mem", metavar="MB", default=1024.0, parse=parse_amount, help="memory of each worker (1024)"
@@ -49,7 +49,7 @@ class TfrunOptions:
         "-Cs", "--server-cpus", metavar="CPUS", default=1.0, parse=parse_amount, help="cpus of each server (1)"
     )
     server_gpus: int = option(
-        "-Gs", "--server-gpus", metavar="GPUS", default=0, parse=parse_cards, help="gpus of each server (0)"
+        "-Gs", "--server-gpus", metavar="GPUS", default=0, parse=parse_cards, help="NVIDIA GPUs of each server (0)"
     )
     server_mem: float = option(
         "-Ms", "--server-mem", metavar="MB", default=1024.0, parse=parse_amount, help="memory of each server (1024)"
