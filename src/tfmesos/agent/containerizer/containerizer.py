@@ -14,6 +14,7 @@ from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
 from tfmesos.agent.containerizer.container import Container
 from tfmesos.agent.containerizer.errors import LaunchFailed
 from tfmesos.agent.containerizer.identifiers import ContainerId
+from tfmesos.agent.containerizer.orphans import Orphans
 from tfmesos.agent.containerizer.refusals import config_fault
 from tfmesos.agent.containerizer.runtime_dir import RuntimeDir
 from tfmesos.agent.containerizer.spawner import Spawner, Surroundings
@@ -31,7 +32,6 @@ from tfmesos.supervision import Supervised, SupervisionError, Supervisors, Termi
 
 _OF_FRAMEWORKS = (ContainerKind.COMMAND_TASK, ContainerKind.EXECUTOR)
 _MAX_REMEMBERED = 2000
-_SAY_AGAIN_S = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -51,7 +51,7 @@ class Containerizer:
         self._isolation = isolation or Isolation()
         self._isolation.listen(self._on_limitation)
         self._spawner = Spawner(flags, supervisors, self._runtime_dir, self._isolation, self.fetcher)
-        self._orphans: set[asyncio.Task[None]] = set()
+        self._orphans = Orphans(self.forget)
         self._remembered: deque[ContainerId] = deque()
         self._work_dir = os.path.realpath(flags.work_dir)
         schedule = Schedule(flags.gc_delay, flags.gc_disk_headroom)
@@ -68,7 +68,7 @@ class Containerizer:
         """What is left of the known containers of an agent that ran before, running or ended, and of what is in them.
 
         To be called before the first launch. A known one that is missing was never started, or the machine was started
-        again since. Standalone ones are found, too; all others are ended in the background.
+        again since. Standalone ones are found, too; all others are ended, in the background unless they hold something.
         """
         configs = dict(self._runtime_dir.load())
         processes = dict(zip(configs, await asyncio.gather(*map(self._adopt, configs)), strict=True))
@@ -82,7 +82,11 @@ class Containerizer:
         for container_id, config in configs.items():
             if container_id not in never:
                 self._add(config, processes[container_id])
-        await self._end_orphans(staying.keys())
+        for container in self._tree:
+            if container.id not in staying and container.id.parent is None:
+                self._orphans.end(container)
+        if self._isolation.is_active:  # else what they hold would be offered before it is free
+            await self._orphans.wait_gone()
         await self._collect_old()
         return {container.id: container for container in self._tree if container.id in staying}
 
@@ -181,7 +185,8 @@ class Containerizer:
         await self.collector.close()
         await self.fetcher.close()
         await self._supervisors.close(end_detached=end_detached)
-        await asyncio.gather(*(container.wait() for container in self._tree), *self._orphans, return_exceptions=True)
+        await asyncio.gather(*(container.wait() for container in self._tree), return_exceptions=True)
+        await self._orphans.close()
         await self._isolation.close()
         for container in self._tree if end_detached else ():
             self._runtime_dir.remove(container.id.root)
@@ -269,30 +274,6 @@ class Containerizer:
         except SupervisionError as error:
             _log.warning("container %s cannot be recovered: %s", container_id, error)
             return Termination(wait_status=None, killed=False, message=str(error))
-
-    async def _end_orphans(self, staying: Collection[ContainerId]) -> None:
-        """In the background, unless they hold something: that would be offered before it is free."""
-        for container in self._tree:
-            if container.id not in staying and container.id == container.id.root:
-                _log.info("container %s belongs to nothing that this agent knows: it is ended", container.id)
-                self._orphans.add(
-                    asyncio.create_task(self._end_orphan(container), name=f"end of orphan {container.id}")
-                )
-        for ending in self._orphans:
-            ending.add_done_callback(self._orphans.discard)
-        if self._isolation.is_active:
-            await self._wait_orphans()
-
-    async def _wait_orphans(self) -> None:
-        while self._orphans:
-            await asyncio.wait(self._orphans, timeout=_SAY_AGAIN_S)
-            for ending in self._orphans:
-                _log.warning("%s: this agent goes on when nothing of it is left", ending.get_name())
-
-    async def _end_orphan(self, container: Container) -> None:
-        container.kill(0.0)
-        await container.wait()
-        self.forget(container.id)
 
     async def _collect_old(self) -> None:
         """What is in no use any more is to be removed in time."""
