@@ -210,7 +210,7 @@ def test_a_card_in_mig_mode_counts_as_its_instances_that_open(tmp_path: Path) ->
     )
     instances = [("gi1", 12, 13), ("gi2", 21, 22), ("gi3", 31, 32)]
     lines = [f"gpu1/{gi}/access {whole}\ngpu1/{gi}/ci0/access {part}\n" for gi, whole, part in instances]
-    (tmp_path / "proc/driver/nvidia-caps/mig-minors").write_text("config 1\nmonitor 2\n" + "".join(lines))
+    (tmp_path / "proc/driver/nvidia-caps/mig-minors").write_text("config 1\nmonitor 2\n\n" + "".join(lines))
 
     assert carrier.open_gpus(str(tmp_path)) == 1 + 2
 

@@ -134,17 +134,22 @@ def open_gpus(root: str) -> int:
 def parents_of_instances(root: str) -> "list[str]":
     """The card of each MIG instance whose nodes open: `gpu0/gi1/ci0/access 13` and `gpu0/gi1/access 12`."""
     nodes = set(names_in(root + "/dev/nvidia-caps"))
-    if not nodes:
-        return []
-    with open(root + "/proc/driver/nvidia-caps/mig-minors") as file:
-        lines = [line.split() for line in file]
     opened = {
         path[: -len("/access")]
-        for path, minor in lines
+        for path, minor in capabilities(root)
         if f"nvidia-cap{minor}" in nodes and opens(f"{root}/dev/nvidia-caps/nvidia-cap{minor}", os.O_RDONLY)
     }
     parts = [path.split("/") for path in opened]
     return [part[0][len("gpu") :] for part in parts if len(part) == 3 and "/".join(part[:2]) in opened]
+
+
+def capabilities(root: str) -> "list[list[str]]":
+    """What the driver lists, as path and minor; nothing where it knows no MIG."""
+    try:
+        with open(root + "/proc/driver/nvidia-caps/mig-minors") as file:
+            return [line.split() for line in file if len(line.split()) == 2]
+    except OSError:
+        return []
 
 
 def names_in(directory: str) -> "list[str]":
