@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from tests.agent.waiting import eventually
@@ -15,6 +16,7 @@ from tests.gpu_machine import Description
 from tfmesos.wire import mesos_pb2
 
 PROGRAM = Path(__file__).parents[1] / "agent" / "custom_executor.py"
+TASKS = 60
 HOLD = """
 import glob, os, sys, time
 held = [os.open(path, os.O_PATH) for path in glob.glob("/dev/nvidia[0-9]")]
@@ -75,6 +77,24 @@ async def test_what_an_agent_that_starts_anew_finds_is_ended_first(start_gpu_clu
         await asyncio.to_thread(cluster.agent.expect, " registered with ")
         assert cluster.held() == {}
         await framework.wait_offers(gpus=2)
+
+
+async def test_no_launch_finds_too_few_cards_after_an_offer(start_gpu_cluster: StartGpuCluster) -> None:
+    cluster = start_gpu_cluster(cards=4)
+    names = count()
+    async with gpu_framework(cluster.address) as framework:
+        # when every card that is offered is used at once, and some tasks are killed before they run
+        while (first := next(names)) < TASKS:
+            await framework.until(lambda: framework.gpus_offered > 0)
+            more = [next(names) for _ in range(framework.gpus_offered - 1)]
+            tasks = [framework.task(f"task-{name}", "sleep 0.02", gpus=1) for name in (first, *more)]
+            await framework.launch(*tasks)
+            if first % 3 == 0:
+                await framework.kill(tasks[0].task_id.value)
+        await framework.wait_offers(gpus=4)
+        # then none has failed
+        assert {states[-1] for states in map(framework.states, framework.statuses)} <= {"TASK_FINISHED", "TASK_KILLED"}
+        assert cluster.held() == {}
 
 
 async def test_an_agent_that_lacks_the_card_of_a_task_says_so_and_the_task_goes_on(

@@ -60,12 +60,18 @@ def test_what_a_restarted_agent_must_know_comes_before_what_follows_from_it() ->
     assert kinds(core.kill(key("a"), None)) == ["KeepKill", "Report", "KillContainer"]
 
 
-def test_a_kill_before_the_container_is_there_is_reported_at_once() -> None:
+@pytest.mark.parametrize("was_forked", [False, True])
+def test_a_kill_before_the_container_is_there_is_reported_when_nothing_is_left_of_it(was_forked: bool) -> None:
     core = build_core()
     core.run(command_order(command_task("a")), "c1", 0)
     executor = executor_of(core, "a")
 
-    report, abort = core.kill(key("a"), None)
+    assert core.kill(key("a"), None) == [KillContainer(executor, 0.0)]
+    if was_forked:
+        assert core.forked(executor, 5) == [KillContainer(executor, 0.0)]
+        (report,) = core.ended(executor, Ending(wait_status=None, message=""))
+    else:
+        (report,) = core.failed(executor, "the container was destroyed while it was launched")
 
     assert isinstance(report, Report)
     assert (report.status.state, report.status.reason) == (
@@ -73,8 +79,6 @@ def test_a_kill_before_the_container_is_there_is_reported_at_once() -> None:
         _Status.REASON_TASK_KILLED_DURING_LAUNCH,
     )
     assert report.status.message == "Killed before delivery to the executor"
-    assert abort == KillContainer(executor, 0.0)
-    assert core.forked(executor, 5) == [KillContainer(executor, 0.0)]
 
 
 def test_a_lost_supervisor_fails_the_task_as_a_lost_executor() -> None:
@@ -129,20 +133,12 @@ def test_an_overdue_task_fails_with_its_reason() -> None:
     assert report.status.reason == _Status.REASON_MAX_COMPLETION_TIME_REACHED
 
 
-def test_an_id_whose_container_still_ends_is_dropped_with_a_report() -> None:
+def test_a_task_that_comes_again_while_its_container_still_ends_is_the_same() -> None:
     core = build_core()
     core.run(command_order(command_task("a")), "c1", 0)
     core.kill(key("a"), None)  # before the container was there: it is still under way
-    core.acknowledged(key("a"))
 
-    (report,) = core.run(command_order(command_task("a")), "c2", 0)
-
-    assert isinstance(report, Report)
-    assert (report.status.state, report.record) == (mesos_pb2.TASK_LOST, None)
-    assert (report.status.message, report.status.reason) == (
-        "Executor terminating",
-        _Status.REASON_EXECUTOR_TERMINATED,
-    )
+    assert core.run(command_order(command_task("a")), "c2", 0) == []
 
 
 def test_health_is_told_on_each_finding_and_ends_the_task() -> None:

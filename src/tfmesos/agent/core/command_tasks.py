@@ -54,16 +54,7 @@ class CommandTasks:
     def failed(self, executor: ExecutorRecord, message: str) -> list[Action]:
         """No container came to be: nothing of it is left."""
         executor.move(Phase.TERMINATED)
-        actions: list[Action] = []
-        for record in _living(executor):
-            actions += self._reports.own(
-                record,
-                mesos_pb2.TASK_FAILED,
-                message=f"Failed to launch container: {message}",
-                reason=Status.REASON_CONTAINER_LAUNCH_FAILED,
-                source=Status.SOURCE_AGENT,
-            )
-        return actions
+        return [action for record in _living(executor) for action in self._not_launched(record, message)]
 
     def ended(self, executor: ExecutorRecord, ending: Ending) -> list[Action]:
         """The container is gone with all its processes."""
@@ -75,17 +66,10 @@ class CommandTasks:
         if record.has_ended:
             return []
         executor = record.executor
-        if executor.phase is Phase.REGISTERING and executor.pid is None:
-            executor.move(Phase.TERMINATING)
-            killed = self._reports.own(
-                record,
-                mesos_pb2.TASK_KILLED,
-                message="Killed before delivery to the executor",
-                reason=Status.REASON_TASK_KILLED_DURING_LAUNCH,
-                source=Status.SOURCE_AGENT,
-            )
-            return [*killed, KillContainer(executor, 0.0)]
         record.is_killed, record.kill_grace_s = True, grace_s
+        if executor.phase is Phase.REGISTERING and executor.pid is None:
+            executor.move(Phase.TERMINATING)  # reported when nothing is left: until then the container holds resources
+            return [KillContainer(executor, 0.0)]
         return self._end_program(record, grace_of(record.info) if grace_s is None else grace_s)
 
     def shut_down(self, executor: ExecutorRecord, grace_s: float) -> list[Action]:
@@ -144,7 +128,29 @@ class CommandTasks:
                 actions += self._reports.own(record, mesos_pb2.TASK_KILLING)
         return [*actions, KillContainer(executor, grace_s)]
 
+    def _not_launched(self, record: TaskRecord, message: str) -> list[Action]:
+        if record.is_killed:
+            return self._killed_before_delivery(record)
+        return self._reports.own(
+            record,
+            mesos_pb2.TASK_FAILED,
+            message=f"Failed to launch container: {message}",
+            reason=Status.REASON_CONTAINER_LAUNCH_FAILED,
+            source=Status.SOURCE_AGENT,
+        )
+
+    def _killed_before_delivery(self, record: TaskRecord) -> list[Action]:
+        return self._reports.own(
+            record,
+            mesos_pb2.TASK_KILLED,
+            message="Killed before delivery to the executor",
+            reason=Status.REASON_TASK_KILLED_DURING_LAUNCH,
+            source=Status.SOURCE_AGENT,
+        )
+
     def _end(self, record: TaskRecord, ending: Ending) -> list[Action]:
+        if record.is_killed and not record.is_delivered:
+            return self._killed_before_delivery(record)
         stopped: list[Action] = [StopChecks(record)] if is_checked(record.info) else []
         if ending.cause is not None or (ending.wait_status is None and not record.is_killed):
             return [*stopped, *self._end_by_agent(record, ending)]
