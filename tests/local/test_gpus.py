@@ -1,5 +1,6 @@
 """GPUs of this machine are held for one job at a time, and never more than there are."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 from tfmesos.agent.gpu import Card, GpuSupply, Machine, Unit
 from tfmesos.launcher import NeverFits
 from tfmesos.local import LocalNeeds
-from tfmesos.local.gpus import allot, visible_units
+from tfmesos.local.gpus import allot, choose, visible_units
 from tfmesos.local.locks import NameLocks
 
 TAKE_AND_WAIT = """
@@ -47,7 +48,7 @@ class Jobs:
     def start(self, found: GpuSupply, wanted: LocalNeeds) -> list[str]:
         """The UUIDs that one more job gets, in order."""
         self.locks.append(NameLocks(self.kind))
-        given = allot(found, wanted, self.locks[-1])
+        given = choose(found, wanted, self.locks[-1])
         assert given.resources.scalar("gpus") == 1000 * len(given.units)
         return [unit.uuid for unit in given.units]
 
@@ -97,6 +98,20 @@ def test_they_come_back_when_the_holder_is_killed(jobs: Jobs) -> None:
     holder.communicate()
 
     assert len(jobs.start(supply(2), needs(2))) == 2
+
+
+async def test_who_chooses_is_alone_so_that_two_that_want_all_do_not_get_a_half_each(jobs: Jobs) -> None:
+    jobs.locks += [NameLocks(jobs.kind), NameLocks(jobs.kind)]
+    slow, other = jobs.locks
+    await slow.wait("choosing")
+    waiting = asyncio.create_task(allot(supply(2), needs(2), other))
+    await asyncio.wait({waiting}, timeout=0.05)
+    assert not waiting.done()
+
+    slow.give_back("choosing")
+
+    assert len((await waiting).units) == 2
+    assert slow.take("choosing")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class AgentStart:
         if not needs.gpus:
             await self._start(self.flags)
             return ()
-        supply = allot(await self._find(needs), needs, locks)
+        supply = await allot(await self._find(needs), needs, locks)
         why = "only root can keep tasks from opening others"
         if os.geteuid() == 0:
             try:

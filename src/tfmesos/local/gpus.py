@@ -9,13 +9,26 @@ from tfmesos.local.locks import NameLocks
 from tfmesos.local.needs import LocalNeeds
 from tfmesos.resources import scalars
 
-__all__ = ["allot", "visible_units"]
+__all__ = ["allot", "choose", "visible_units"]
 
 _HIDES_FROM_THIS_PROCESS = "-1"
 """CUDA_VISIBLE_DEVICES of a program that only asks others to compute: it says nothing of what its job may use."""
 
 
-def allot(supply: GpuSupply, needs: LocalNeeds, locks: NameLocks) -> GpuSupply:
+_CHOOSING = "choosing"
+"""Held for the moment in which a job chooses: of two that each want all, one is to get them, and not a half each."""
+
+
+async def allot(supply: GpuSupply, needs: LocalNeeds, locks: NameLocks) -> GpuSupply:
+    """Wait for one's turn and choose. Raises NeverFits."""
+    await locks.wait(_CHOOSING)
+    try:
+        return choose(supply, needs, locks)
+    finally:
+        locks.give_back(_CHOOSING)
+
+
+def choose(supply: GpuSupply, needs: LocalNeeds, locks: NameLocks) -> GpuSupply:
     """What the job asks for, the lowest that are free, held in `locks` by UUID. Raises NeverFits with numbers."""
     visible = visible_units(supply, needs.visible_cards)
     taken: list[Unit] = []
@@ -23,7 +36,8 @@ def allot(supply: GpuSupply, needs: LocalNeeds, locks: NameLocks) -> GpuSupply:
         if len(taken) < needs.gpus and locks.take(unit.uuid):
             taken.append(unit)
     if len(taken) < needs.gpus:
-        locks.close()
+        for unit in taken:
+            locks.give_back(unit.uuid)
         raise NeverFits(_shortage(needs, supply, visible=len(visible), free=len(taken)))
     return replace(supply, units=tuple(taken), resources=scalars(gpus=len(taken)))
 

@@ -1,8 +1,12 @@
 """Names that one process of this machine holds at a time."""
 
+import asyncio
 import socket
 
 __all__ = ["NameLocks"]
+
+
+_PAUSE_S = 0.01
 
 
 class NameLocks:
@@ -29,6 +33,11 @@ class NameLocks:
             return False
         self._locks[name] = lock
         return True
+
+    async def wait(self, name: str) -> None:
+        """Hold it as soon as nobody else does."""
+        while not self.take(name):  # noqa: ASYNC110  nothing tells when it is free
+            await asyncio.sleep(_PAUSE_S)
 
     def give_back(self, name: str) -> None:
         """Hold it no longer."""
