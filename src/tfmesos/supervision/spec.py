@@ -36,8 +36,8 @@ class ProcessSpec:
     `stdout` and `stderr` are files, appended to, made if missing, opened as the program's user; stdin is /dev/null.
     `cgroups`: the cgroup.procs file of each cgroup that the program's first process is in from its start on, at most
     one of a hierarchy; the supervisor stays outside. A cgroup that cannot be entered: the program is not started.
-    `cgroup_directories`: what is there for it alone, the innermost first; the supervisor removes them, if empty, when
-    the program ends, this process is gone, and no other is expected (which finds them there, then).
+    `cgroup_directories`: what goes with the last program in it, the innermost first. The supervisor removes them, if
+    empty, when the program ends, this process is gone, and no other is expected (which finds them there, then).
     `console`: stdin and the output can be attached to (`Supervised.console`); needs `record_dir`.
     `log_limit`: how large the two files may grow; None: without limit.
     `uid`, `gid` None: as this process; with a uid or gid given, `groups` are all the supplementary groups.

@@ -129,12 +129,16 @@ async def test_the_next_agent_ends_what_is_left_when_all_that_watched_over_it_is
 
 
 @pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("first_ends", ["the inner one", "the outer one"])
 async def test_an_agent_that_is_killed_and_does_not_come_back_leaves_no_cgroup(
-    flags: AgentFlags, is_kept: bool
+    flags: AgentFlags, is_kept: bool, first_ends: str
 ) -> None:
-    agent = _Agent(dataclasses.replace(flags, recovery_timeout=0.1), "sleep 1000", checkpoint=is_kept)
+    at_once, late = "sleep 1000", "trap 'sleep 0.3; exit' TERM; sleep 1000"
+    inner, outer = (at_once, late) if first_ends == "the inner one" else (late, at_once)
+    flags = dataclasses.replace(flags, recovery_timeout=0.1)
+    agent = _Agent(flags, outer, nested=inner, checkpoint=is_kept)
     agent.launch()
-    assert len(_containers(flags.cgroups_root)) > 0
+    assert len(_pids(flags.cgroups_root)) >= 2
 
     os.kill(agent.pid, signal.SIGKILL)
     agent.wait()
@@ -241,7 +245,7 @@ from tfmesos.agent.isolators import build_isolation
 from tfmesos.supervision import Supervisors
 from tfmesos.wire import mesos_pb2
 
-async def main(flags, line, checkpoint):
+async def main(flags, line, checkpoint, nested):
     flags = AgentFlags(**flags)
     containerizer = Containerizer(flags, Supervisors(), build_isolation(flags, str(flags.runtime_path)))
     await containerizer.start()
@@ -253,6 +257,14 @@ async def main(flags, line, checkpoint):
         checkpoint=checkpoint,
     ))
     await container.open_gate()
+    if nested:
+        inner = await containerizer.launch(ContainerConfig(
+            id=ContainerId("n", container.id),
+            kind=ContainerKind.NESTED,
+            command=mesos_pb2.CommandInfo(value=nested),
+            directory="",
+        ))
+        await inner.open_gate()
     print(container.pid, flush=True)
     await container.wait()
 
@@ -261,10 +273,10 @@ asyncio.run(main(**json.loads(sys.argv[1])))
 
 
 class _Agent:
-    """A process with one container."""
+    """A process with one container, and perhaps another in that."""
 
-    def __init__(self, flags: AgentFlags, line: str, *, checkpoint: bool) -> None:
-        words = {"flags": dataclasses.asdict(flags), "line": line, "checkpoint": checkpoint}
+    def __init__(self, flags: AgentFlags, line: str, *, checkpoint: bool, nested: str = "") -> None:
+        words = {"flags": dataclasses.asdict(flags), "line": line, "checkpoint": checkpoint, "nested": nested}
         self._process = subprocess.Popen([sys.executable, "-c", _AGENT, json.dumps(words)], stdout=subprocess.PIPE)
         self.pid = self._process.pid
 

@@ -65,14 +65,18 @@ class ContainerCgroups:
         self._owns: dict[ContainerId, Own] = {}
 
     def create(self, config: ContainerConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Make what is its own: where a process of it writes itself into, and what was made. Raises IsolationFailed."""
+        """Make what is its own: where a process of it writes itself into, and what goes with it, the innermost first.
+
+        That is also what is around it: whichever of them ends last can remove it. Raises IsolationFailed.
+        """
         own = own_of(config)
         try:
             made = self._of[own].create(lineage_of(config.id))
         except CgroupError as error:
             raise IsolationFailed(str(error)) from error
         self._owns[config.id] = own
-        return (*made.procs_files, *self._shared_files(config.id, own)), made.directories
+        directories = (*made.directories, *self._directories_around(config.id))
+        return (*made.procs_files, *self._shared_files(config.id, own)), directories
 
     def adopt(self, config: ContainerConfig) -> None:
         """It is there already, made by an agent before."""
@@ -125,6 +129,15 @@ class ContainerCgroups:
         """None, too, for what an agent before, with other isolators, has left without this controller."""
         found = self._find(container_id)
         return found if found is not None and found.has(controller) else None
+
+    def _directories_around(self, container_id: ContainerId) -> Iterator[str]:
+        """Of the containers that it is nested in, the innermost first."""
+        around = container_id.parent
+        while around is not None:
+            found = self._find(around)
+            for part in found.parts if found is not None else ():
+                yield from (part.passage, *part.directories)
+            around = around.parent
 
     def _shared_files(self, container_id: ContainerId, own: Own) -> Iterator[str]:
         """Of the trees in which it has nothing of its own: those of the nearest container around it that has."""

@@ -32,7 +32,8 @@ class Prepared:
     """What a container's first process is started with.
 
     `environment`: beneath what the command says. `procs_files`: what it writes itself into, in this order.
-    `directories`: its own cgroups, the innermost first; `cleanup` removes them, who is left alone with it may, too.
+    `directories`: its cgroups and those around it, the innermost first; `cleanup` removes them, and whoever is left
+    alone with the last of them may, too.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
