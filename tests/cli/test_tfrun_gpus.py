@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.programs import TFRUN, Program, Result, Workplace, wait_until
 from tests.gpu.cluster import GpuCluster
-from tests.gpu_machine import GpuMachine, StartGpuMachine, View
+from tests.gpu_machine import Driver, GpuMachine, StartGpuMachine, View
 
 SHOW = ("sh", "-c", 'nvidia-smi -L; echo "sees $CUDA_VISIBLE_DEVICES"')
 HOLD = ("sh", "-c", 'echo "sees $CUDA_VISIBLE_DEVICES"; exec sleep 1000')
@@ -187,14 +187,20 @@ def test_more_gpus_than_the_job_may_have_are_told_in_one_line(place: StartStatio
     )
 
 
-def test_a_machine_without_nvidias_driver_has_none(place: StartStation) -> None:
-    result = place(cards=0, without=["nvml"]).run("-w", "1", "-Gw", "1", "--", "true")
+def test_without_nvidias_library_there_are_none_unless_it_is_said_where_it_is(
+    place: StartStation, gpu_driver: Driver
+) -> None:
+    station = place(cards=1, without=["nvml"])
+
+    result = station.run("-w", "1", "-Gw", "1", "--", "true")
+    told = station.run("-w", "1", "-Gw", "1", "--", "true", MESOS_NVIDIA_LIB=str(gpu_driver.nvml))
 
     assert (result.status, result.output) == (69, "")
     assert result.errors == (
         "the job asks for 1 gpus, but this machine has none "
         "(NVIDIA's driver is not there; AMD's GPUs are not supported): give a cluster with -m\n"
     )
+    assert (told.status, told.errors) == (0, "")
 
 
 @pytest.mark.cgroups

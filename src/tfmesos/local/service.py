@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -106,7 +107,7 @@ def _master_flags() -> MasterFlags:
 
 
 def _agent_flags(handover: Handover, resources: str) -> AgentFlags:
-    return AgentFlags(
+    flags = AgentFlags(
         master=f"{_HOST}:{_MASTER_PORT}",
         ip=_HOST,
         port=_AGENT_PORT,
@@ -120,6 +121,8 @@ def _agent_flags(handover: Handover, resources: str) -> AgentFlags:
         executor_shutdown_grace_period=_GRACE_S,
         recovery_timeout=0.0,  # no agent comes after this one
     )
+    nvml = os.environ.get("MESOS_NVIDIA_LIB")
+    return flags if nvml is None else replace(flags, nvidia_library=nvml)
 
 
 @contextlib.contextmanager
