@@ -55,6 +55,14 @@ class GpuFramework:
         told = self.statuses.get(task_id, [])
         return mesos_pb2.TASK_RUNNING in [status.state for status in told[-1:]] and not self.has_ended(task_id)
 
+    def launch_failures(self) -> list[mesos_pb2.TaskStatus]:
+        """Of tasks that the agent could not give what it had offered."""
+        reasons = (
+            mesos_pb2.TaskStatus.REASON_CONTAINER_LAUNCH_FAILED,
+            mesos_pb2.TaskStatus.REASON_CONTAINER_UPDATE_FAILED,
+        )
+        return [status for told in self.statuses.values() for status in told if status.reason in reasons]
+
     async def wait_running(self, *task_ids: str) -> None:
         await self._wait(self.is_running, task_ids)
 

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from random import Random
 
 from tests.agent.waiting import eventually
 from tests.chaos.traces import command_of
@@ -95,6 +96,26 @@ async def test_no_launch_finds_too_few_cards_after_an_offer(start_gpu_cluster: S
         # then none has failed
         assert {states[-1] for states in map(framework.states, framework.statuses)} <= {"TASK_FINISHED", "TASK_KILLED"}
         assert cluster.held() == {}
+
+
+async def test_no_executor_finds_too_few_cards_after_an_offer(start_gpu_cluster: StartGpuCluster) -> None:
+    """Executors grow by whatever is offered; their tasks end by themselves, or are killed at any moment."""
+    cluster = start_gpu_cluster(cards=2)
+    random = Random(4)
+    async with gpu_framework(cluster.address) as framework:
+        for number in range(TASKS // 2):
+            await framework.until(lambda: framework.gpus_offered > 0)
+            task = framework.task(f"task-{number}", gpus=random.randint(1, framework.gpus_offered))
+            task.data = random.choice([b"finish", b"wait"])
+            task.executor.CopyFrom(framework.executor(f"executor-{number % 3}", mesos_pb2.ExecutorInfo.CUSTOM))
+            task.executor.command.value = f"exec {sys.executable} -I {PROGRAM}"
+            await framework.launch(task)
+            if task.data == b"wait":
+                await asyncio.sleep(random.uniform(0, 0.03))
+                await framework.kill(task.task_id.value)
+        await framework.wait_ended(*framework.statuses)
+        assert framework.launch_failures() == []
+        await framework.wait_offers(gpus=2)
 
 
 async def test_an_agent_that_lacks_the_card_of_a_task_says_so_and_the_task_goes_on(

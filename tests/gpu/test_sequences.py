@@ -152,6 +152,7 @@ class Play:
         cards = {card.node: card.uuid for card in self._cluster.machine.cards}
         uuids = [sorted(cards[node] for node in nodes) for nodes in opened if nodes]
         assert sorted(self._cluster.held().values()) == sorted(uuids)
+        assert self._framework.launch_failures() == []
 
     def _opens(self, executor: Running) -> frozenset[str]:
         return self._cluster.machine.cards_open(executor.pid)
