@@ -118,6 +118,23 @@ async def test_no_executor_finds_too_few_cards_after_an_offer(start_gpu_cluster:
         await framework.wait_offers(gpus=2)
 
 
+async def test_cards_of_a_framework_that_was_torn_down_are_waited_for(start_gpu_cluster: StartGpuCluster) -> None:
+    cluster = start_gpu_cluster("--executor_shutdown_grace_period=3secs", cards=2)
+    async with gpu_framework(cluster.address) as first:
+        await first.wait_offers(gpus=2)
+        await first.launch(first.task("old", "trap '' TERM; while :; do sleep 1000; done", gpus=2))
+        await first.wait_running("old")
+        (old,) = cluster.pids().values()
+
+    # a master counts them as free at once
+    async with gpu_framework(cluster.address) as second:
+        await second.wait_offers(gpus=2)
+        assert command_of(old)
+        await second.launch(second.task("new", "exec sleep 1000", gpus=2))
+        await second.wait_running("new")
+        assert command_of(old) == []
+
+
 async def test_an_agent_that_lacks_the_card_of_a_task_says_so_and_the_task_goes_on(
     start_gpu_cluster: StartGpuCluster,
 ) -> None:

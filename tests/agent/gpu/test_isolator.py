@@ -29,14 +29,18 @@ A, B = ContainerId("a", ROOT), ContainerId("b", ROOT)
 class Cards:
     """An isolator, and the next agent's."""
 
-    def __init__(self, tmp_path: Path, control: Collection[Device] | None = CONTROL) -> None:
+    def __init__(
+        self, tmp_path: Path, control: Collection[Device] | None = CONTROL, *, patience_s: float = 60.0
+    ) -> None:
         self._control = control
+        self._patience_s = patience_s
         self._path = tmp_path
         self.units = [unit(minor) for minor in range(4)]
         self.isolator = self.next()
 
     def next(self) -> GpuIsolator:
-        return GpuIsolator(GpuSupply(units=tuple(self.units)), self.directory_of, self._control)
+        supply = GpuSupply(units=tuple(self.units))
+        return GpuIsolator(supply, self.directory_of, self._control, self._patience_s)
 
     def directory_of(self, container_id: ContainerId) -> Path:
         return self._path.joinpath(*(item.value for item in reversed(list(container_id.lineage()))))
@@ -141,6 +145,35 @@ async def test_what_cannot_be_given_fails_the_launch_and_the_growth_and_leaves_n
 
     assert cards.told(ROOT) == [0]
     assert cards.free == [1, 2, 3]
+
+
+async def test_cards_of_containers_that_still_end_are_waited_for(cards: Cards) -> None:
+    ending, growing = ContainerId("ending"), ContainerId("growing")
+    await cards.prepare(ending, ContainerKind.EXECUTOR, one="gpus:2", two="gpus:1")
+    await cards.prepare(growing, ContainerKind.EXECUTOR, one="gpus:1")
+
+    launch = asyncio.ensure_future(cards.prepare(ROOT, own="gpus:2"))
+    await cards.update(ending, two="gpus:1")
+    await asyncio.sleep(0)
+    assert not launch.done()
+    await cards.isolator.settle(ending)
+    await launch
+    growth = asyncio.ensure_future(cards.update(growing, one="gpus:1", two="gpus:1"))
+    await asyncio.sleep(0)
+    assert not growth.done()
+    await cards.isolator.cleanup(ending)
+    await growth
+
+    assert (cards.told(ROOT), cards.told(growing)) == ([0, 1], [2, 3])
+
+
+async def test_cards_that_do_not_come_back_fail_the_launch_when_the_patience_is_over(tmp_path: Path) -> None:
+    cards = Cards(tmp_path, patience_s=0.01)
+    await cards.prepare(ROOT, own="gpus:3")
+
+    with pytest.raises(IsolationFailed, match="Requested 2 gpus but only 1 available"):
+        await cards.prepare(ContainerId("other"), own="gpus:2")
+    assert cards.free == [3]
 
 
 async def test_a_record_that_cannot_be_written_fails_the_launch_and_the_growth(cards: Cards, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ class Allocator:
     def allocate(self, count: int) -> frozenset[Unit]:
         """Take so many, the lowest that are free. Raises TooFewGpus."""
         if count > len(self._free):
-            raise TooFewGpus(count, len(self._free))
+            raise TooFewGpus(count, len(self._free), len(self.total))
         taken = frozenset(sorted(self._free)[:count])
         self._free -= taken
         return taken

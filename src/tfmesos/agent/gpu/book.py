@@ -98,6 +98,9 @@ class Book:
         holding = self._holdings[container_id]
         rest, gone = _shrunk(holding, wants, self.claimed(container_id))
         more = {name: max(count - len(rest.get(name, ())), 0) for name, count in wants.items()}
+        possible = len(self.allocator.total) - sum(map(len, rest.values()))
+        if sum(more.values()) > possible:
+            raise TooFewGpus(sum(more.values()), len(self.allocator.free), possible)
         taken = self.allocator.allocate(sum(more.values()))
         self._holdings[container_id] = Holding(
             shares=_dealt(rest, more, taken),
@@ -131,7 +134,7 @@ class Book:
         holding, claimed = self._holdings[outer], self.claimed(outer)
         free = holding.units - claimed
         if count > len(free):
-            raise TooFewGpus(count, len(free))
+            raise TooFewGpus(count, len(free), len(holding.units))
         units = _whole_share(holding, count, claimed) or frozenset(sorted(free)[:count])
         self._hand_down(container_id, outer, {OWN: units} if units else {})
 

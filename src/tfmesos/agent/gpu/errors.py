@@ -28,12 +28,13 @@ class NvmlFailed(GpuError):
 
 
 class TooFewGpus(GpuError):
-    """More is asked for than is free."""
+    """More is asked for than is free; `total`: what could ever be."""
 
-    def __init__(self, wanted: int, available: int) -> None:
+    def __init__(self, wanted: int, available: int, total: int) -> None:
         super().__init__(f"Requested {wanted} gpus but only {available} available")
         self.wanted = wanted
         self.available = available
+        self.total = total
 
 
 class NotAvailable(GpuError):

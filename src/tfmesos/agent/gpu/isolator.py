@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
@@ -26,6 +27,7 @@ from tfmesos.cgroups import Device, DeviceRule
 from tfmesos.wire import mesos_pb2
 
 _THOUSANDTHS = 1000
+_PATIENCE_S = 60.0  # executors have 5 s to shut down, unless they are told otherwise
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # as nvidia-smi and NVML count, not the fastest first
 _log = logging.getLogger(__name__)
@@ -45,15 +47,20 @@ class GpuIsolator(QuietIsolator):
         supply: GpuSupply,
         directory_of: Callable[[ContainerId], Path],
         control: Collection[Device] | None,
+        patience_s: float = _PATIENCE_S,
     ) -> None:
-        """`directory_of`: where what is kept of a container is. `control`: None of one that does not enforce."""
+        """`directory_of`: where what is kept of a container is. `control`: None of one that does not enforce.
+
+        `patience_s`: how long cards may take to come back that the master has counted as free already.
+        """
         self.name = GPU_POSIX if control is None else GPU_NVIDIA
         self.allocator = Allocator(supply.units)
         self._book = Book(self.allocator)
         self.sampler = Sampler(supply.units, supply.nvml, supply.thread)
         self._directory_of = directory_of
         self._control = control
-        self._dismissed = asyncio.Event()
+        self._patience_s = patience_s
+        self._freed = asyncio.Event()
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
         """What containers hold, orphans, too, is theirs until their cleanup.
@@ -75,12 +82,7 @@ class GpuIsolator(QuietIsolator):
         """Allocate, or claim, the GPUs of a container. Raises IsolationFailed."""
         if config.id in self._book:
             raise IsolationFailed("Container has already been prepared")
-        try:
-            self._book.admit(config.id, _wants(shares))
-            self._keep(config.id)
-        except (TooFewGpus, OSError) as error:
-            self._forget(config.id)
-            raise IsolationFailed(_text(error)) from error
+        await self._when_free(config.id, partial(self._admit, config.id, _wants(shares)))
         return LaunchEdits(environment=self._environment(config), devices=self._rules(config.id))
 
     async def update(self, container_id: ContainerId, shares: Shares) -> LaunchEdits:
@@ -92,7 +94,7 @@ class GpuIsolator(QuietIsolator):
             raise IsolationFailed("Not supported for nested containers")
         if container_id not in self._book:
             raise IsolationFailed("Unknown container")
-        await self._resize(container_id, _wants(shares))
+        await self._when_free(container_id, partial(self._resize, container_id, _wants(shares)))
         holding = self._book.holding(container_id)
         withdrawn = _devices(holding.leaving) - _devices(holding.units)
         return LaunchEdits(devices=self._rules(container_id), withdrawn=_rules_of(withdrawn))
@@ -105,9 +107,10 @@ class GpuIsolator(QuietIsolator):
         try:
             write_record(self._directory_of(container_id), replace(holding, leaving=frozenset()))
         except OSError as error:
-            _log.error("container %s keeps what it gave back: %s", container_id, _text(error))
+            _log.error("container %s keeps what it gave back: %s", container_id, error.strerror)
         else:
             self._book.settle(container_id)
+            self._tell_freed()
 
     def environment_of(self, container_id: ContainerId) -> Mapping[str, str]:
         """The names of the cards of the container around it."""
@@ -151,25 +154,48 @@ class GpuIsolator(QuietIsolator):
         if container_id not in self._book:
             return
         self._forget(container_id)
-        self._dismissed.set()
-        self._dismissed = asyncio.Event()
+        self._tell_freed()
 
-    async def _resize(self, container_id: ContainerId, wants: Mapping[str, int]) -> None:
-        while True:
-            dismissed, before = self._dismissed, self._book.holding(container_id)
+    def _admit(self, container_id: ContainerId, wants: Mapping[str, int]) -> None:
+        self._book.admit(container_id, wants)
+        try:
+            self._keep(container_id)
+        except OSError:
+            self._forget(container_id)
+            raise
+
+    def _resize(self, container_id: ContainerId, wants: Mapping[str, int]) -> None:
+        before = self._book.holding(container_id)
+        self._book.resize(container_id, wants)
+        if self._book.holding(container_id) != before:
             try:
-                self._book.resize(container_id, wants)
-                if self._book.holding(container_id) != before:
-                    self._keep(container_id)
-                return
+                self._keep(container_id)
+            except OSError:
+                self._book.revert(container_id, before)
+                raise
+
+    async def _when_free(self, container_id: ContainerId, take: Callable[[], None]) -> None:
+        """Take as soon as there is enough. Raises IsolationFailed if there never will be, or when the patience is over.
+
+        A master counts the cards of a framework as free when that is torn down, while its containers still end.
+        """
+        deadline = asyncio.get_running_loop().time() + self._patience_s
+        while True:
+            freed = self._freed
+            try:
+                return take()
             except StillClaimed as error:
                 _log.info("container %s: waiting for the end of nested containers: %s", container_id, error)
-                await dismissed.wait()
+                await freed.wait()
             except TooFewGpus as error:
-                raise IsolationFailed(str(error)) from error
+                if error.wanted > error.total or not await _is_set(freed, deadline):
+                    raise IsolationFailed(str(error)) from error
             except OSError as error:
-                self._book.revert(container_id, before)
-                raise IsolationFailed(_text(error)) from error
+                raise IsolationFailed(f"its GPUs cannot be recorded: {error.strerror}") from error
+
+    def _tell_freed(self) -> None:
+        self._freed.set()
+        self._freed = asyncio.Event()
 
     def _keep(self, container_id: ContainerId) -> None:
         """Write down what it holds, and what is claimed of the one around it. Raises OSError."""
@@ -254,5 +280,10 @@ def _depth(container_id: ContainerId) -> int:
     return sum(1 for _ in container_id.lineage())
 
 
-def _text(error: Exception) -> str:
-    return f"its GPUs cannot be recorded: {error.strerror}" if isinstance(error, OSError) else str(error)
+async def _is_set(event: asyncio.Event, deadline: float) -> bool:
+    """Whether it is before the deadline; waits for it."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await event.wait()
+    except TimeoutError:
+        return False
