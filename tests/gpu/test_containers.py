@@ -91,6 +91,19 @@ async def test_tools_work_without_gpus_but_no_card_opens(start_gpu_cluster: Star
         assert cluster.held() == {}
 
 
+def test_a_node_that_a_task_makes_opens_no_other_card(start_gpu_cluster: StartGpuCluster) -> None:
+    cluster = start_gpu_cluster(cards=2)
+    make = "for minor in 0 1; do mknod own$minor c 195 $minor && cat own$minor; done"
+
+    executed = cluster.execute(make, "cpus:0.1;mem:32;gpus:1")
+
+    assert executed.states[-1] == "TASK_FAILED"
+    assert cluster.outputs("stderr")[-1].splitlines() == [
+        "cat: own0: No such device or address",  # its own: that no driver is there is found out behind the rules
+        "cat: own1: Operation not permitted",
+    ]
+
+
 async def test_it_is_told_what_a_container_has(start_gpu_cluster: StartGpuCluster) -> None:
     cluster = start_gpu_cluster(cards=2)
     async with gpu_framework(cluster.address) as framework:

@@ -116,6 +116,7 @@ class Play:
         twice = [uuid for uuid, times in Counter(itertools.chain(*found)).items() if times > 1]
         assert not twice, f"{twice} is in two containers: {found}"
         assert sorted(self._cluster.held().values()) == sorted(found)
+        assert self._cluster.metric("slave/gpus_used") == self._in_use()
         assert self._framework.launch_failures() == []
 
     async def end_all(self) -> None:
