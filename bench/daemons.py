@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +45,18 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(*, stock_master: bool = False, with_agent: bool = True, resources: str = RESOURCES) -> Iterator[Daemons]:
-    """A master, ours or a stock one, with our agent (if it is wanted) registered; both are ended afterwards."""
+def running(
+    *,
+    stock_master: bool = False,
+    with_agent: bool = True,
+    resources: str = RESOURCES,
+    agent_flags: Sequence[str] = (),
+    agent_through: Callable[..., list[str]] | None = None,
+) -> Iterator[Daemons]:
+    """A master, ours or a stock one, with our agent (if it is wanted) registered; both are ended afterwards.
+
+    `agent_through`: the command that runs a command somewhere else.
+    """
     directory = tempfile.mkdtemp(prefix="tfmesos-bench-")
     master, agent = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     processes: list[subprocess.Popen[bytes]] = []
@@ -54,7 +64,9 @@ def running(*, stock_master: bool = False, with_agent: bool = True, resources: s
         processes.append(_start(_master_command(master, directory, stock_master), directory, "master"))
         wait_for(f"http://{master}/health", processes[-1])
         command = [program("mesos-agent"), f"--master={master}", "--ip=127.0.0.1", f"--port={agent.split(':')[1]}"]
-        command += [f"--work_dir={directory}/agent", f"--resources={resources}"]
+        command += [f"--work_dir={directory}/agent", f"--resources={resources}", *agent_flags]
+        if agent_through is not None:
+            command = agent_through(*command)
         if with_agent:
             processes.append(_start(command, directory, "agent"))
             wait_for(f"http://{master}/slaves", processes[-1], contains=b'"active":true')
