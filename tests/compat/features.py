@@ -195,6 +195,13 @@ _CONTAINERS = (
         "the same decisions in the same order, with texts that spell the flags as they are; `--nvidia_library` names "
         "another library; an index that is not there is refused at once; a card in MIG mode counts as its instances",
     ),
+    Feature(
+        "volume of the NVIDIA driver's programs and libraries",
+        "better",
+        "made when the agent starts, in <work_dir>/gpu; libraries by the driver's version instead of by name; every "
+        "ld.so.cache of glibc; one that cannot be made stops no agent; containers with images come later",
+    ),
+    Feature("`mesos-agent --doctor`", "better", "of ours: what an agent needs, what this machine lacks, how to get it"),
     Feature("isolator posix/gpus", "better", "of ours: cards are counted and named in CUDA_VISIBLE_DEVICES; no root"),
     Feature("AMD's GPUs", "no", "in Mesos neither"),
     Feature("container images (docker, appc), docker containerizer", "no", f"refused by text until {_LATER}"),
