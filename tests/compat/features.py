@@ -175,9 +175,9 @@ _CONTAINERS = (
     Feature(
         "isolators cgroups/cpu, cgroups/mem, cgroups/devices, cgroups/pids, cgroups/all, linux/devices",
         "better",
-        "on both cgroup versions; an executor's container grows before a task is delivered to it and shrinks before its "
-        "end is told; if it cannot grow, those tasks fail and the others go on (Mesos: all end); with rules of devices, "
-        "a nested container that names resources has its own; `share_cgroups: false` is heeded",
+        "on both cgroup versions; an executor's container grows before a task is delivered to it and shrinks before "
+        "its end is told; if it cannot grow, those tasks fail and the others go on (Mesos: all end); with rules of "
+        "devices, a nested container that names resources has its own; `share_cgroups: false` is heeded",
     ),
     Feature("isolators filesystem/linux, disk/*, network/*, volume/*, linux/* but devices", "no", _LATER),
     Feature("`--launcher=linux`", "yes", "the default for root where there are cgroups, as in Mesos"),
