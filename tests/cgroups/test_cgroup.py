@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -283,6 +284,19 @@ def test_processes_of_an_outer_pid_namespace_are_never_signalled(open_cgroups: O
     command = ["unshare", "--fork", "--pid", sys.executable, "-c", code]
     listed = subprocess.run(command, check=True, capture_output=True, text=True)
     assert listed.stdout.strip() == "set()"
+
+
+def test_what_is_around_it_is_made_where_there_is_none_yet(open_cgroups: OpenCgroups) -> None:
+    root = f"test-{uuid.uuid4().hex[:12]}"
+    with_less = open_cgroups("v1", "freezer", root=root)
+    cgroups = open_cgroups("v1", "devices", "freezer", root=root)
+    parent = with_less.create(("parent",))
+
+    cgroups.complete(("parent",))
+    child = cgroups.create(("parent", "child"))
+
+    assert all(Path(part.path).is_dir() for part in child.parts)
+    assert parent.pids() == set()
 
 
 def test_its_directories_can_be_removed_in_their_order(cgroups: Cgroups) -> None:

@@ -71,6 +71,12 @@ class Cgroups:
             self._make(cgroup)
         return cgroup
 
+    def complete(self, lineage: Lineage) -> None:
+        """Make what there is not of a cgroup, without processes: something nested in it is to be made. CgroupError."""
+        for part in self._cgroup(lineage).parts:
+            if not os.path.isdir(part.path):
+                self._make_part(part, lineage)
+
     def find(self, lineage: Lineage) -> Cgroup | None:
         """What exists of it in any tree, also by an agent before."""
         cgroup = self._cgroup(lineage)
@@ -95,12 +101,15 @@ class Cgroups:
     def _make(self, cgroup: Cgroup) -> None:
         try:
             for part in cgroup.parts:
-                part.create()
-                if self._owner and len(cgroup.lineage) == 1:
-                    _ownership.mark(part.path, self._owner)
+                self._make_part(part, cgroup.lineage)
         except CgroupError:
             cgroup.remove_empty()
             raise
+
+    def _make_part(self, part: Part, lineage: Lineage) -> None:
+        part.create()
+        if self._owner and len(lineage) == 1:
+            _ownership.mark(part.path, self._owner)
 
     def _distinct_trees(self) -> list[Hierarchy]:
         return list({tree.path: tree for tree in self._trees.values()}.values())

@@ -165,6 +165,24 @@ async def test_what_goes_on_under_the_next_agent_is_ended_with_its_cgroups(
     await second.close(end_detached=True)
 
 
+async def test_containers_of_an_agent_without_cgroups_can_have_others_nested_in_them(
+    flags: AgentFlags, configure: Configure
+) -> None:
+    first = await _start(dataclasses.replace(flags, launcher="posix", isolation="posix/cpu,posix/mem"))
+    outer = await _run(first, configure("sleep 1000", checkpoint=True))
+    await first.close()
+
+    second = await _start(flags)
+    found = await second.recover([outer.id])
+    nested = await _run(second, configure("exec sleep 1000", name="n", parent=outer.id))
+    assert _pids(flags.cgroups_root) == {nested.main_pid}
+    found[outer.id].kill(0.0)
+    await found[outer.id].wait()
+
+    assert _containers(flags.cgroups_root) == []
+    await second.close(end_detached=True)
+
+
 async def test_an_agent_that_ends_all_leaves_no_cgroup(flags: AgentFlags, configure: Configure) -> None:
     first = await _start(flags)
     await _run(first, configure("sleep 1000", checkpoint=True))

@@ -13,6 +13,7 @@ shares, so what holds for the one around it holds for it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -70,8 +71,11 @@ class ContainerCgroups:
         That is also what is around it: whichever of them ends last can remove it. Raises IsolationFailed.
         """
         own = own_of(config)
+        lineage = lineage_of(config.id)
         try:
-            made = self._of[own].create(lineage_of(config.id))
+            for depth in range(1, len(lineage)):  # what is around it may have less of its own, or be of another agent
+                self._of[own].complete(lineage[:depth])
+            made = self._of[own].create(lineage)
         except CgroupError as error:
             raise IsolationFailed(str(error)) from error
         self._owns[config.id] = own
@@ -147,7 +151,8 @@ class ContainerCgroups:
             scope = self._scope[self._owns.get(around, Own.ALL)]
             found = self._find(around)
             parts = found.parts if found is not None else ()
-            yield from (part.procs_file for part in parts if part.controllers & missing & scope)
+            shared = (part.procs_file for part in parts if part.controllers & missing & scope)
+            yield from filter(os.path.exists, shared)  # of an agent before it may be in none
             missing -= scope
             around = around.parent
 
