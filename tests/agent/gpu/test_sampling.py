@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.waiting import eventually
 from tests.gpu_machine import Description, Driver
 from tests.gpu_machine.cards import build_cards
 from tfmesos.agent.gpu.cards import Unit
@@ -50,12 +51,15 @@ async def test_samples_are_taken_when_asked_for_and_not_more_often_than_each_sec
     assert (of_part.memory_total_bytes, of_part.utilization) == (4864 * MIB, None)
 
 
-async def test_a_call_that_hangs_is_given_up_and_the_next_waits_for_its_turn(thread: NvmlThread) -> None:
+async def test_while_a_call_hangs_others_fail_at_once_and_afterwards_they_do_not(thread: NvmlThread) -> None:
     go_on = threading.Event()
 
     with pytest.raises(NvmlFailed, match=r"does not answer within 0.01 seconds"):
         await thread.call(go_on.wait, timeout_s=0.01)
+    with pytest.raises(NvmlFailed, match="the driver hangs"):
+        await thread.call(lambda: 7, timeout_s=60)
     go_on.set()
+    await eventually(lambda: not thread.is_hanging)
 
     assert await thread.call(lambda: 7, timeout_s=10) == 7
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tfmesos.agent.gpu.errors import NvmlFailed
 
@@ -20,9 +20,20 @@ class NvmlThread:
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._is_started = False
+        self._hangs: Future[Any] | None = None
+
+    @property
+    def is_hanging(self) -> bool:
+        """Whether a call that took too long still goes on."""
+        return self._hangs is not None and not self._hangs.done()
 
     async def call(self, call: Callable[[], _Answer], *, timeout_s: float) -> _Answer:
-        """What the call returns or raises. Raises NvmlFailed when it takes too long; it goes on then."""
+        """What the call returns or raises. Raises NvmlFailed when it takes too long; it goes on then.
+
+        As long as it does, all others fail at once.
+        """
+        if self.is_hanging:
+            raise NvmlFailed("NVML does not answer: the driver hangs")
         if not self._is_started:
             self._is_started = True
             threading.Thread(target=self._work, name="nvml", daemon=True).start()
@@ -31,6 +42,7 @@ class NvmlThread:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(answer), timeout_s)
         except TimeoutError as error:
+            self._hangs = answer
             raise NvmlFailed(f"NVML does not answer within {timeout_s:g} seconds: the driver hangs") from error
 
     def close(self) -> None:
