@@ -75,6 +75,16 @@ def test_nodes_that_tasks_cannot_open_are_told(start_gpu_machine: StartGpuMachin
     assert f"/dev/{second}: No such file or directory; `nvidia-modprobe" in lines["card 1"]
 
 
+def test_of_cards_that_are_not_offered_nothing_is_needed(start_gpu_machine: StartGpuMachine) -> None:
+    machine = start_gpu_machine(cards=2)
+    machine.run("rm", f"/dev/{machine.cards[1].node}")
+
+    status, lines = examine(machine, GPUS, "--nvidia_gpu_devices=0", "--resources=gpus:1")
+
+    assert status == 0, lines
+    assert lines["card 1"].startswith("absent ")
+
+
 def test_flags_that_contradict_the_machine_are_told(start_gpu_machine: StartGpuMachine) -> None:
     status, lines = examine(start_gpu_machine(cards=2), GPUS, "--nvidia_gpu_devices=0,1,2", "--resources=gpus:3")
 

@@ -12,7 +12,7 @@ from tfmesos.agent.doctor.finding import Finding
 from tfmesos.agent.doctor.flags import DoctorFlags
 from tfmesos.agent.doctor.wants import Wants
 from tfmesos.agent.errors import BadAgentFlags
-from tfmesos.agent.gpu import Card, GpuError, Machine, NvmlMissing, discover, find_gpus
+from tfmesos.agent.gpu import Card, GpuError, Machine, MigInstance, NvmlMissing, discover, find_gpus
 from tfmesos.agent.gpu.cards import CARD_MAJOR
 from tfmesos.agent.gpu.nodes import MigNodes, control_devices
 from tfmesos.agent.gpu.volume import driver_libraries, driver_programs
@@ -39,7 +39,7 @@ async def driver_findings(flags: DoctorFlags, wants: Wants, root: Path) -> Async
         remedy = _LIBRARY if isinstance(error, NvmlMissing) else _DRIVER
         yield Finding(subject="NVML", text=str(error), is_there=False, remedy=remedy, is_needed=wants.gpus)
     if machine is not None:
-        for finding in _cards(machine, wants, root):
+        for finding in _cards(machine, flags, wants, root):
             yield finding
     if (wants.gpus and machine is not None) or (not wants.gpus and flags.nvidia_gpu_devices is not None):
         yield await _offer(flags, root)
@@ -57,9 +57,10 @@ def _nvml(machine: Machine) -> Finding:
     )
 
 
-def _cards(machine: Machine, wants: Wants, root: Path) -> Iterator[Finding]:
+def _cards(machine: Machine, flags: DoctorFlags, wants: Wants, root: Path) -> Iterator[Finding]:
     nodes = MigNodes.read(root)
     for card in machine.cards:
+        is_needed = wants.gpus and (flags.nvidia_gpu_devices is None or card.index in flags.nvidia_gpu_devices)
         fault, remedy = _node_fault(root, f"/dev/nvidia{card.minor}", Device("c", CARD_MAJOR, card.minor))
         text = f"{card.name}, {card.memory_mb} MB, {card.uuid}, /dev/nvidia{card.minor}"
         if card.is_mig:
@@ -69,27 +70,27 @@ def _cards(machine: Machine, wants: Wants, root: Path) -> Iterator[Finding]:
             text=f"{text}: {fault}" if fault else text,
             is_there=not fault,
             remedy=remedy or f"`nvidia-modprobe -c {card.minor}` makes it",
-            is_needed=wants.gpus,
+            is_needed=is_needed,
         )
-        yield from _instances(card, nodes, wants, root)
+        for part in card.mig:
+            yield _instance(card, part, nodes, root, is_needed=is_needed)
     for fault in machine.faults:
         yield Finding(subject="card", text=fault, is_there=False, remedy=_DRIVER)
 
 
-def _instances(card: Card, nodes: MigNodes, wants: Wants, root: Path) -> Iterator[Finding]:
-    for part in card.mig:
-        caps = nodes.of_instance(card.minor, part.gpu_instance, part.compute_instance)
-        paths = {f"/dev/nvidia-caps/nvidia-cap{device.minor}": device for device in caps or ()}
-        faults = [f"{path} {fault}" for path, device in paths.items() if (fault := _node_fault(root, path, device)[0])]
-        if caps is None:
-            faults = ["/proc/driver/nvidia-caps does not tell its nodes"]
-        yield Finding(
-            subject=f"card {card.index}",
-            text=", ".join([part.name or "MIG instance", part.uuid, *(faults or paths)]),
-            is_there=not faults,
-            remedy="`nvidia-modprobe -f /proc/driver/nvidia/capabilities/gpu<minor>/mig/gi<n>/access` makes them",
-            is_needed=wants.gpus,
-        )
+def _instance(card: Card, part: MigInstance, nodes: MigNodes, root: Path, *, is_needed: bool) -> Finding:
+    caps = nodes.of_instance(card.minor, part.gpu_instance, part.compute_instance)
+    paths = {f"/dev/nvidia-caps/nvidia-cap{device.minor}": device for device in caps or ()}
+    faults = [f"{path} {fault}" for path, device in paths.items() if (fault := _node_fault(root, path, device)[0])]
+    if caps is None:
+        faults = ["/proc/driver/nvidia-caps does not tell its nodes"]
+    return Finding(
+        subject=f"card {card.index}",
+        text=", ".join([part.name or "MIG instance", part.uuid, *(faults or paths)]),
+        is_there=not faults,
+        remedy="`nvidia-modprobe -f /proc/driver/nvidia/capabilities/gpu<minor>/mig/gi<n>/access` makes them",
+        is_needed=is_needed,
+    )
 
 
 def _node_fault(root: Path, path: str, device: Device) -> tuple[str, str]:
@@ -134,8 +135,7 @@ def _files(machine: Machine | None, root: Path) -> Iterator[Finding]:
         libraries = driver_libraries(root, machine.driver_version)
         yield Finding(
             subject="driver volume",
-            text=f"{len(driver_programs(root))} programs, {len(libraries)} libraries of {machine.driver_version}, for "
-            "containers with an image",
+            text=f"programs: {len(driver_programs(root))}, libraries: {len(libraries)}, for containers with an image",
             is_there=bool(libraries),
             remedy="`ldconfig` tells where the driver's libraries are",
         )

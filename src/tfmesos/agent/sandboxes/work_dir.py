@@ -10,6 +10,7 @@
         stdout, stderr                        made by the supervisor
         containers/<nested container id>/     a sandbox, too
   containers/<container id>/                  the sandbox of a standalone container
+  gpu/nvidia_<version>/                       the NVIDIA driver's files for images (agent/gpu/volume)
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Which images get the volume (Mesos 1.11: NvidiaGpuTest.VolumeShouldInject; G15), and what they are told (G14)."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from tfmesos.agent.gpu.volume import should_inject, volume_environment
@@ -30,8 +32,9 @@ def test_an_image_that_says_nothing_gets_the_volume_with_gpus(has_gpus: bool) ->
     assert should_inject(["PATH=/bin", "NVIDIA_VISIBLE_DEVICES"], {"maintainer": "x"}, has_gpus=has_gpus) is has_gpus
 
 
-def test_an_image_without_a_path_keeps_the_usual_one() -> None:
-    assert volume_environment({}, {}) == {
+@pytest.mark.parametrize("image", [{}, {"PATH": "", "LD_LIBRARY_PATH": ""}])
+def test_an_image_without_a_path_keeps_the_usual_one(image: Mapping[str, str]) -> None:
+    assert volume_environment(image, {}) == {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/nvidia/bin",
         "LD_LIBRARY_PATH": "/usr/local/cuda/compat:/usr/local/nvidia/lib:/usr/local/nvidia/lib64",
     }

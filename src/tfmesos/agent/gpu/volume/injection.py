@@ -40,9 +40,9 @@ def volume_environment(image: Mapping[str, str], command: Mapping[str, str]) -> 
     The command's value counts, without one the image's. The volume comes after what is there (Mesos 1.11 lets a
     command's own value hide it, and an image without a PATH have no other directory).
     """
-    return {name: _extended(command.get(name, image.get(name)), name) for name in _ADDITIONS}
+    return {name: _extended(command.get(name) or image.get(name) or _DEFAULTS[name], name) for name in _ADDITIONS}
 
 
-def _extended(value: str | None, name: str) -> str:
-    parts = [part for part in (_DEFAULTS[name] if value is None else value).split(":") if part]
+def _extended(value: str, name: str) -> str:
+    parts = [part for part in value.split(":") if part]
     return ":".join(dict.fromkeys([*parts, *_ADDITIONS[name]]))
