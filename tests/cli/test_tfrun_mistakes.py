@@ -20,7 +20,7 @@ REFUSED = "127.0.0.1:9"
         (["-w", "1", "-V", "/no/such", "--", "true"], 2, "does not exist"),
         (["-w", "1", "-Gw", "-1", "--", "true"], 2, "cannot be negative"),
         (["-w", "1", "-Gw", "0.5", "--", "true"], 2, "whole number"),
-        (["-w", "1", "-Gw", "1", "--", "true"], 69, "the embedded cluster offers none"),
+        (["-w", "1", "-Gw", "1", "--local-worker", "--", "true"], 2, "a local worker is given no GPUs here"),
         (["-w", "1", "--image", "busybox", "--", "true"], 2, "cannot run image 'busybox'"),
         (["-w", "1", "-C", "DOCKER", "--", "true"], 2, "needs an image"),
         (["-w", "1", "-C", "LXC", "--", "true"], 2, "MESOS and DOCKER are allowed"),
