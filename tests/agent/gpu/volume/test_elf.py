@@ -1,6 +1,9 @@
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from tests.agent.gpu.volume.elf_files import elf
 from tfmesos.agent.gpu.volume.elf import BadElf, Elf, read_elf
@@ -38,6 +41,19 @@ def test_a_library_cut_off_anywhere_is_refused_or_says_less(tmp_path: Path) -> N
         except BadElf:
             continue
         assert found.abi is None
+
+
+WHOLE = elf(soname="libx.so.1", needed=["liba.so"], abi=(2, 3, 99))
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, len(WHOLE) - 1), damage=st.sampled_from([b"\xff" * 8, b"\x7f" * 8]) | st.binary(max_size=8))
+@example(at=40, damage=b"\xff" * 8)
+def test_a_library_damaged_anywhere_is_refused_or_read(tmp_path: Path, at: int, damage: bytes) -> None:
+    path = tmp_path / "lib.so"
+    path.write_bytes(WHOLE[:at] + damage + WHOLE[at + len(damage) :])
+    with suppress(BadElf):
+        read_elf(path)
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fEL", b"#!/bin/sh\n", b"\x7fELF\x05\x01" + bytes(100)])

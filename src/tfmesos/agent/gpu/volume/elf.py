@@ -50,7 +50,7 @@ def read_elf(path: Path) -> Elf:
         try:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _Reader(data).read()
-        except (ValueError, struct.error) as error:
+        except (ValueError, OverflowError, struct.error) as error:
             raise BadElf(path, str(error)) from error
 
 
