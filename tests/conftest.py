@@ -203,6 +203,20 @@ def start_stock_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
         master.stop()
 
 
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk that is soon full."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount")
+    directory = tmp_path / "disk"
+    directory.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", directory], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount: {mounted.stderr!r}")
+    yield directory
+    subprocess.run(["umount", directory], check=True)
+
+
 @pytest.fixture(scope="session")
 def gpu_driver(tmp_path_factory: pytest.TempPathFactory) -> Driver:
     """The fake GPU driver, compiled."""

@@ -3,13 +3,13 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.disks import fill_disk
 from tfmesos.supervision import ProcessSpec, SupervisionError, process_start_time
 from tfmesos.supervision._place import Origin, Place, decode, encode, read
 from tfmesos.supervision._record import LIFE_OFFSET, SIZE, LifeRecord
@@ -119,35 +119,13 @@ def test_no_record(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-@pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount")
-    directory = tmp_path / "disk"
-    directory.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", directory], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"cannot mount: {mounted.stderr!r}")
-    (directory / "other").mkdir()
-    yield directory
-    subprocess.run(["umount", directory], check=True)
-
-
-def fill(disk: Path) -> None:
-    with open(disk / "filler", "ab", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            return
-
-
 @pytest.mark.root
 def test_on_a_full_disk_the_life_goes_on_to_be_recorded(tiny_disk: Path) -> None:
     # given a record on a disk that is full now
+    (tiny_disk / "other").mkdir()
     place = Place(str(tiny_disk), 0)
     place.write((17, 4711), (16, 4710), SPEC)
-    fill(tiny_disk)
+    fill_disk(tiny_disk)
     # when it changes
     life = LifeRecord("ended", message="a long message that the record before did not have")
     life.write(place.descriptors[1])

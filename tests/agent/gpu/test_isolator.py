@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.gpu.units import unit
+from tests.disks import fill_disk
 from tests.gpu_machine import Description, Driver
 from tests.gpu_machine.cards import build_cards
 from tfmesos.agent import AgentFlags
@@ -188,6 +189,25 @@ async def test_a_record_that_cannot_be_written_fails_the_launch_and_the_growth(c
         await cards.update(ROOT, two="gpus:2")
 
     assert cards.told(ROOT) == [0]
+    assert cards.free == [1, 2, 3]
+
+
+@pytest.mark.root
+async def test_a_disk_that_is_full_keeps_no_container_from_giving_back(tiny_disk: Path) -> None:
+    cards = Cards(tiny_disk)
+    await cards.prepare(ROOT, ContainerKind.EXECUTOR, one="gpus:1", two="gpus:2")
+    fill_disk(tiny_disk)
+
+    await cards.update(ROOT, one="gpus:1")
+    await cards.isolator.settle(ROOT)
+
+    assert cards.told(ROOT) == [0]
+    assert cards.free == [1, 2, 3]
+    after = cards.next()
+    await after.recover({ROOT: config(ROOT, ContainerKind.EXECUTOR)}, set())
+    assert minors(after.allocator.allocated) == [0]
+    with pytest.raises(IsolationFailed, match="No space left"):
+        await cards.prepare(ContainerId("other"), own="gpus:1")
     assert cards.free == [1, 2, 3]
 
 

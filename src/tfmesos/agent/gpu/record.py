@@ -7,6 +7,7 @@ too little. UUIDs stand for units: minors may be others after a driver was loade
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
 import os
@@ -19,6 +20,8 @@ from tfmesos.agent.gpu.errors import UnknownGpus
 
 _FORMAT = 1
 _NAME = "gpus"
+_PAGE = 4096
+"""So much one write changes or not, whenever the writer is killed."""
 _log = logging.getLogger(__name__)
 
 
@@ -39,8 +42,14 @@ def write_record(directory: Path, holding: Holding) -> None:
     )
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = directory / f"{_NAME}.new"
-    fresh.write_text(text)
-    os.replace(fresh, path)
+    try:
+        fresh.write_text(text)
+        os.replace(fresh, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            fresh.unlink()
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not _overwrite(path, text.encode()):
+            raise
 
 
 def read_record(directory: Path, units: Mapping[str, Unit]) -> Holding | None:
@@ -60,6 +69,17 @@ def read_record(directory: Path, units: Mapping[str, Unit]) -> Holding | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         _log.warning("%s cannot be read, so its container has no GPUs: %s", path, error)
         return None
+
+
+def _overwrite(path: Path, text: bytes) -> bool:
+    """In the space that the record has, so that what a container gives back is not lost with it."""
+    try:
+        with open(path, "r+b", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            padded = text.ljust(status.st_size)
+            return len(padded) <= min(status.st_blocks * 512, _PAGE) and file.write(padded) == len(padded)
+    except OSError:
+        return False
 
 
 def _uuids(units: Iterable[Unit]) -> list[str]:
