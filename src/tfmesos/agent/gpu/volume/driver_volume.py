@@ -122,7 +122,7 @@ def _make_executable(directory: Path) -> None:
     if not os.statvfs(directory).f_flag & os.ST_NOEXEC:
         return
     argv = ["mount", "-t", "tmpfs", "-o", "nosuid,nodev,mode=755", "tmpfs", str(directory)]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
         raise GpuError(
             f"programs cannot be executed from {directory} (noexec), and nothing can be mounted there: "
