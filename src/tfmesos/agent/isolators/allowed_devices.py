@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -64,9 +62,7 @@ def parse_allowed_devices(text: str) -> tuple[AllowedDevice, ...]:
 
 def allowed_rules(devices: tuple[AllowedDevice, ...]) -> tuple[DeviceRule, ...]:
     """What the nodes stand for now. Raises BadAgentFlags for a path that is no device of this machine."""
-    from tfmesos.cgroups import DeviceRule
-
-    return tuple(DeviceRule.parse(_rule_text(device)) for device in devices)
+    return tuple(map(_rule, devices))
 
 
 def _allowed_device(entry: object) -> AllowedDevice:
@@ -84,12 +80,12 @@ def _allowed_device(entry: object) -> AllowedDevice:
     return AllowedDevice(path, bits)
 
 
-def _rule_text(device: AllowedDevice) -> str:
+def _rule(device: AllowedDevice) -> DeviceRule:
+    from tfmesos.cgroups import BadDeviceRule, Device, DeviceRule
+
     try:
-        found = os.stat(device.path)
+        return DeviceRule(Device.of_node(device.path), device.access)
     except OSError as error:
         raise BadAgentFlags(f"--allowed_devices: '{device.path}': {error.strerror}") from error
-    if not (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)):
-        raise BadAgentFlags(f"--allowed_devices: '{device.path}' is neither a character nor a block device")
-    kind = "c" if stat.S_ISCHR(found.st_mode) else "b"
-    return f"{kind} {os.major(found.st_rdev)}:{os.minor(found.st_rdev)} {device.access}"
+    except BadDeviceRule as error:
+        raise BadAgentFlags(f"--allowed_devices: {error}") from error
