@@ -34,6 +34,29 @@ def test_each_owner_sees_its_own_also_after_a_restart(version: str) -> None:
         first.close()
 
 
+def test_what_was_forsaken_before_it_had_a_name_is_removed(version: str) -> None:
+    root, hierarchies = f"test-forsaken-{version}-{os.getpid()}", hierarchies_of(version)
+    first = Cgroups.open(hierarchies, root, ("devices",), "/a")
+    directory = Path(f"{hierarchies.path_of('devices')}/{root}")
+    old, new = directory / "old", directory / "new"
+    owned = first.create(("owned",))
+    try:
+        for path in (old, new):
+            path.mkdir()
+        if version == "v2":
+            (old / "leaf").mkdir()
+        for path in (old, directory / "owned"):
+            os.utime(path, (0, 0))
+
+        Cgroups.open(hierarchies, root, ("devices",), "/b")
+
+        assert (old.exists(), new.exists(), (directory / "owned").exists()) == (False, True, True)
+    finally:
+        new.rmdir()
+        remove(owned)
+        first.close()
+
+
 def test_a_root_that_another_removed_as_empty_is_made_again(version: str) -> None:
     root, hierarchies = f"test-again-{version}-{os.getpid()}", hierarchies_of(version)
     first, second = (Cgroups.open(hierarchies, root, ("devices",), owner) for owner in ("/a", "/b"))

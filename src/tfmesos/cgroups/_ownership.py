@@ -15,9 +15,9 @@ def mark(path: str, owner: str) -> None:
             return
 
 
-def is_owned(path: str, owner: str) -> bool:
-    """Whether this name is on it."""
+def owner_of(path: str) -> str | None:
+    """Whose name is on it."""
     for name in _NAMES:
         with contextlib.suppress(OSError):
-            return os.getxattr(path, name) == owner.encode()
-    return False
+            return os.getxattr(path, name).decode()
+    return None

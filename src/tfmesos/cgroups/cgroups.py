@@ -10,6 +10,7 @@ agent finds what another one left. Several agents may have the same root: each o
 
 import contextlib
 import os
+import time
 from collections.abc import Collection, Iterator
 
 from tfmesos.cgroups import _files, _ownership
@@ -20,6 +21,8 @@ from tfmesos.cgroups.hierarchies import WITHOUT_CONTROLLER, Hierarchies, Hierarc
 
 _MADE_HERE = "tfmesos"
 """Whose the roots are."""
+_FORSAKEN_S = 10.0
+"""Between a directory and the name on it lie microseconds."""
 Lineage = tuple[str, ...]
 """Ids of a container and of those that it is nested in, the outermost first."""
 
@@ -52,6 +55,7 @@ class Cgroups:
         self = cls(root, trees, owner)
         for tree in self._distinct_trees():
             self._make_root(tree)
+            self._remove_forsaken(os.path.join(tree.path, root))
         return self
 
     def create(self, lineage: Lineage) -> Cgroup:
@@ -94,7 +98,7 @@ class Cgroups:
         """Remove the root, where nothing is left in it, unless it was there before any of its users."""
         for tree in self._distinct_trees():
             for path in reversed(self._way_to_root(tree)):
-                if _ownership.is_owned(path, _MADE_HERE):
+                if _ownership.owner_of(path) == _MADE_HERE:
                     with contextlib.suppress(OSError):
                         os.rmdir(path)
 
@@ -123,13 +127,27 @@ class Cgroups:
                 _ownership.mark(path, _MADE_HERE)
             _files.enable(path, wanted)
 
+    def _remove_forsaken(self, root: str) -> None:
+        """What was made by one that was killed before it put its name on it; there is no process in it.
+
+        Only where names hold and no others than users of this class make anything: in a root with its own name.
+        """
+        if _ownership.owner_of(root) != _MADE_HERE:
+            return
+        for path in (os.path.join(root, name) for name in _files.directories(root)):
+            with contextlib.suppress(OSError):
+                if _ownership.owner_of(path) is None and os.stat(path).st_mtime < time.time() - _FORSAKEN_S:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.rmdir(os.path.join(path, LEAF))
+                    os.rmdir(path)
+
     def _way_to_root(self, tree: Hierarchy) -> list[str]:
         """All directories below the tree's own, the topmost first."""
         names = self._root.split("/")
         return [os.path.join(tree.path, *names[: depth + 1]) for depth in range(len(names))]
 
     def _is_own(self, path: str) -> bool:
-        return not self._owner or _ownership.is_owned(path, self._owner)
+        return not self._owner or _ownership.owner_of(path) == self._owner
 
     def _cgroup(self, lineage: Lineage) -> Cgroup:
         _check_lineage(lineage)
