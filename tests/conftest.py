@@ -12,7 +12,6 @@ import platform
 import runpy
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -121,12 +120,6 @@ def _missing_for_stock() -> str | None:
     return None
 
 
-def _free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
-
-
 def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
@@ -161,10 +154,12 @@ def _wait_recovered(master: StockMaster) -> None:
 
 
 def _start_stock(directory: Path, environment: Mapping[str, str], port: int | None) -> StockMaster:
+    from tests.ports import free_port  # this file works alone, too
+
     missing = _missing_for_stock()
     if missing is not None:
         pytest.skip(missing)
-    master = _launch_stock(directory, port or _free_port(), environment)
+    master = _launch_stock(directory, port or free_port(), environment)
     _wait_recovered(master)
     return master
 

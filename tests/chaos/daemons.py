@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from tests.chaos.traces import processes_with
+from tests.ports import free_port
 
 
 class Daemon:
@@ -66,12 +66,6 @@ class Daemon:
             assert self.process.poll() is None, f"it ended:\n{self.log()}"
             assert time.monotonic() < deadline, f"no {text!r} in:\n{self.log()}"
             time.sleep(0.02)  # what is waited for lies outside this process
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
 
 
 class Cluster:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import time
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import pytest
 
 from tests.chaos.conftest import TASKS, TREE, Run, StartRun, new_mark
 from tests.chaos.traces import name_of, processes_with, wait_for_process
+from tests.ports import free_port
 
 
 @dataclass
@@ -39,17 +39,14 @@ class Daemons:
         self._start_run = start_run
         self._directory = directory
         self.mark = new_mark()
-        self.master = self.start_master(port=0)
-        self._port = _port_of(self.master)
+        self._port, self._agent_port = free_port(), free_port()
         self.address = f"127.0.0.1:{self._port}"
-        self._agent_port = 0
+        self.master = self.start_master()
         self.agent = self.start_agent()
-        self._agent_port = _port_of(self.agent)
 
-    def start_master(self, port: int | None = None) -> Run:
-        port = self._port if port is None else port
-        work_dir = f"--work_dir={self._directory}/master"
-        self.master = self._start_run("mesos_master", "--ip=127.0.0.1", f"--port={port}", work_dir, mark=self.mark)
+    def start_master(self) -> Run:
+        where = ("--ip=127.0.0.1", f"--port={self._port}", f"--work_dir={self._directory}/master")
+        self.master = self._start_run("mesos_master", *where, mark=self.mark)
         self.master.expect(" listens on ")
         return self.master
 
@@ -65,12 +62,6 @@ class Daemons:
     def start_job(self, *options: str, script: str) -> Run:
         wanted = ("-m", self.address, "-w", "2", "-s", "1", "--worker-logs", "*", "--env", self.mark, *options)
         return self._start_run("tfrun", *wanted, "--", "sh", "-c", script, mark=self.mark)
-
-
-def _port_of(run: Run) -> int:
-    match = re.search(r"@127\.0\.0\.1:(\d+)", run.output.decode())
-    assert match is not None
-    return int(match[1])
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import signal
-import socket
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -12,16 +11,11 @@ from typing import Any
 import pytest
 
 from tests.cli.programs import TFRUN, Program, Workplace, wait_until
+from tests.ports import free_port
 
 FOREVER = "sleep 1000"
 MASTER = (sys.executable, "-m", "tfmesos.cli.mesos_master")
 AGENT = (sys.executable, "-m", "tfmesos.cli.mesos_agent")
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
 
 
 def get(address: str, path: str) -> Any:

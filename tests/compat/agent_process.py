@@ -2,14 +2,13 @@
 
 import asyncio
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
+from tests.ports import free_port
 from tfmesos.transport import TcpAddress
 
 _END_S = 20.0
@@ -19,7 +18,7 @@ class AgentProcess:
     """One work_dir and one port; the process may come and go."""
 
     def __init__(self, directory: Path, master: TcpAddress, flags: tuple[str, ...]) -> None:
-        self.address = TcpAddress("127.0.0.1", _free_port())
+        self.address = TcpAddress("127.0.0.1", free_port())
         self.work_dir = directory / "work"
         self._log = directory / "agent.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -78,12 +77,3 @@ class AgentProcess:
     def log(self) -> str:
         """What it wrote."""
         return self._log.read_text()
-
-
-def _free_port() -> int:
-    """A port that nobody gets who asks for any (Linux: from 32768 on): it stays free until the agent starts again."""
-    while True:
-        port = random.randrange(20000, 30000)
-        with suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            return port

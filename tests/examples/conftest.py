@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -35,12 +36,6 @@ def clean_environment() -> dict[str, str]:
     """This environment with our commands first on the path and without any setting of Mesos."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MESOS_", "LIBPROCESS_"))}
     return {**kept, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}", "TF_CPP_MIN_LOG_LEVEL": "3"}
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -8,9 +8,9 @@ import pytest
 from tests.agent.test_program import program
 from tests.agent.test_stock import agents_of, reregistered
 from tests.agent.waiting import eventually
-from tests.chaos.daemons import free_port
 from tests.conftest import StockMaster
 from tests.executors.conftest import Event, Operation, framework_on
+from tests.ports import free_port
 from tfmesos.wire import mesos_pb2
 
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(180)]

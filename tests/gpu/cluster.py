@@ -16,9 +16,10 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from tests.chaos.conftest import new_mark
-from tests.chaos.daemons import Daemon, free_port
+from tests.chaos.daemons import Daemon
 from tests.chaos.traces import processes_with
 from tests.gpu_machine import GpuMachine
+from tests.ports import free_port
 
 ISOLATION = "cgroups/devices,gpu/nvidia"
 GPU_RESOURCES = "--framework_capabilities=GPU_RESOURCES"

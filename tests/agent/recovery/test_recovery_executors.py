@@ -17,6 +17,7 @@ from tests.agent.in_test_master import AGENT_ID, FRAMEWORK_ID, FixedDetector, In
 from tests.agent.recovery.test_recovery_tasks import checkpointed, clean_up
 from tests.agent.test_executor_api import custom_executor, executor_task
 from tests.agent.waiting import eventually
+from tests.ports import free_port
 from tfmesos.agent import Agent, AgentFlags
 from tfmesos.transport import HttpConnection, TcpAddress
 from tfmesos.wire import internal_pb2, mesos_pb2
@@ -27,10 +28,7 @@ ECHO = Path(__file__).parents[2] / "executors" / "echo_executor.py"
 @pytest.fixture
 def flags(flags: AgentFlags) -> AgentFlags:
     """Executors find the next agent at the same address."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
-    return dataclasses.replace(flags, port=port)
+    return dataclasses.replace(flags, port=free_port())
 
 
 @pytest.fixture(autouse=True)

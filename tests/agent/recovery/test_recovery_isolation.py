@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import socket
 from collections.abc import AsyncIterator
 
 import pytest
@@ -15,6 +14,7 @@ from tests.agent.recovery.test_recovery_tasks import checkpointed, clean_up
 from tests.agent.test_executor_api import executor_task
 from tests.agent.test_isolated_tasks import EAT, OUT_OF_MEMORY, memory_of, with_mem
 from tests.agent.waiting import eventually
+from tests.ports import free_port
 from tfmesos.agent import AgentFlags
 from tfmesos.wire import internal_pb2, mesos_pb2
 
@@ -24,10 +24,7 @@ pytestmark = [pytest.mark.root, pytest.mark.cgroups]
 @pytest.fixture
 def flags(flags: AgentFlags, cgroups_root: str) -> AgentFlags:
     """Executors find the next agent at the same address."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
-    return dataclasses.replace(flags, port=port, isolation="cgroups/mem", cgroups_root=cgroups_root)
+    return dataclasses.replace(flags, port=free_port(), isolation="cgroups/mem", cgroups_root=cgroups_root)
 
 
 @pytest.fixture(autouse=True)
