@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.agent.waiting import eventually
 from tests.gpu.conftest import StartGpuCluster
 from tests.gpu.framework import gpu_framework
 
@@ -25,6 +26,7 @@ async def test_each_instance_is_one_gpu_and_opens_its_own_nodes_alone(start_gpu_
         # then it has a name and the nodes of its own, and no other's
         held, pids = cluster.held(), cluster.pids()
         assert sorted(name for (name,) in held.values()) == sorted(nodes)
+        await eventually(lambda: all(cluster.outputs()))
         assert sorted(text.strip() for text in cluster.outputs()) == sorted(nodes)
         for container, (name,) in held.items():
             assert cluster.machine.opens(pids[container]) == CONTROL | nodes[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.agent.waiting import eventually
 from tests.gpu.conftest import StartGpuCluster
 from tests.gpu.framework import gpu_framework
 
@@ -18,7 +19,9 @@ async def test_each_task_is_told_its_own_cards_and_one_without_that_it_has_none(
             await framework.launch(framework.task(name, SHOW, gpus=gpus))
             await framework.wait_running(name)
 
-        assert cluster.outputs() == [f"{first.uuid} PCI_BUS_ID\n", f"{second.uuid} PCI_BUS_ID\n", " \n"]
+        await eventually(lambda: all(cluster.outputs()))
+        told = {" \n", f"{first.uuid} PCI_BUS_ID\n", f"{second.uuid} PCI_BUS_ID\n"}
+        assert set(cluster.outputs()) == told
         await framework.kill("first")
         await framework.wait_offers(gpus=1)
         assert [*cluster.held().values()] == [[second.uuid]]
