@@ -148,6 +148,18 @@ async def test_what_is_frozen_is_destroyed_too(version: str, open_cgroups: OpenC
     assert not any(exists(cgroup))
 
 
+async def test_what_froze_itself_below_is_destroyed_too(version: str, open_cgroups: OpenCgroups, start: Start) -> None:
+    cgroup = open_cgroups(version, "freezer").create(("container",))
+    pid = start(cgroup, "deaf")
+    own = Path(cgroup.procs_files[0]).parent / "own"
+    own.mkdir()
+    (own / "cgroup.procs").write_text(str(pid))
+    name, text = ("freezer.state", "FROZEN") if version == "v1" else ("cgroup.freeze", "1")
+    (own / name).write_text(text)
+    await cgroup.destroy(10)
+    assert not any(exists(cgroup))
+
+
 def test_a_limit_of_processes_survives_a_kill(open_cgroups: OpenCgroups, start: Start) -> None:
     cgroup = open_cgroups("v1", "pids").create(("container",))
     limit = Path(cgroup.parts[0].path, "pids.max")

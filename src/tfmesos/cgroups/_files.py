@@ -1,5 +1,6 @@
 """Reads and writes the small files of a cgroup; every failure becomes a CgroupError with the path."""
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterable
@@ -105,30 +106,26 @@ def directories(path: str) -> list[str]:
         return []
 
 
+def tree(path: str) -> list[str]:
+    """A cgroup and all below it, each before what is below it."""
+    return [path, *(below for name in directories(path) for below in tree(f"{path}/{name}"))]
+
+
 def read_pids(path: str) -> set[int]:
     """Processes in a cgroup and below it; empty if it does not exist.
 
     A process of another pid namespace is listed as 0, which must never be signalled: it means one's own group.
     """
     found: set[int] = set()
-    for name in directories(path):
-        found |= read_pids(f"{path}/{name}")
-    try:
-        with open(f"{path}/cgroup.procs", encoding="ascii") as file:
-            found.update(int(line) for line in file if line.strip() != "0")
-    except OSError:
-        pass
-    return found
+    for cgroup in tree(path):
+        with contextlib.suppress(OSError), open(f"{cgroup}/cgroup.procs", encoding="ascii") as file:
+            found.update(int(line) for line in file)
+    return found - {0}
 
 
 def remove_tree(path: str) -> bool:
     """Remove a cgroup with those below it, as far as they are empty; True if nothing is left."""
-    for name in directories(path):
-        remove_tree(f"{path}/{name}")
-    try:
-        os.rmdir(path)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
+    for cgroup in reversed(tree(path)):
+        with contextlib.suppress(OSError):
+            os.rmdir(cgroup)
+    return not exists(path)

@@ -24,24 +24,30 @@ def kill(parts: Iterable[Part], pids: Callable[[], set[int]]) -> None:
         return
     with contextlib.ExitStack() as brakes:
         for part in others:
-            for name, stop, go in _brakes(part):
-                path = f"{part.path}/{name}"
-                if _files.try_write(path, stop):
-                    brakes.callback(_files.try_write, path, go)
+            _brake(part, brakes)
         _signal_all(pids)
 
 
-def _brakes(part: Part) -> list[tuple[str, str, str]]:
-    """Files with what holds the processes and what lets them go: frozen ones of version 1 do not die."""
+def _brake(part: Part, brakes: contextlib.ExitStack) -> None:
+    """Hold the processes until `brakes` closes: frozen ones of version 1 do not die before."""
     if part.version == 2:
-        return [("cgroup.freeze", "1", "0")]
-    brakes = []
+        _files.try_write(f"{part.path}/cgroup.freeze", "1")
+        brakes.callback(_files.try_write, f"{part.path}/cgroup.freeze", "0")
+        return
     if "freezer" in part.controllers:
-        brakes.append(("freezer.state", "FROZEN", "THAWED"))
+        _files.try_write(f"{part.path}/freezer.state", "FROZEN")
+        brakes.callback(_thaw, part.path)
     if "pids" in part.controllers:
+        file = f"{part.path}/pids.max"
         with contextlib.suppress(CgroupError):  # someone else removes it just now
-            brakes.append(("pids.max", "0", _files.read(f"{part.path}/pids.max").strip()))
-    return brakes
+            brakes.callback(_files.try_write, file, _files.read(file).strip())
+            _files.write(file, "0")
+
+
+def _thaw(path: str) -> None:
+    """Also what a process has frozen below: each cgroup has a state of its own."""
+    for below in _files.tree(path):
+        _files.try_write(f"{below}/freezer.state", "THAWED")
 
 
 def _signal_all(pids: Callable[[], set[int]]) -> None:
