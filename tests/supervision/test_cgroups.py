@@ -1,6 +1,8 @@
 """Programs that start inside cgroups."""
 
+import asyncio
 import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -115,3 +117,30 @@ async def test_one_that_cannot_be_executed_leaves_nobody_inside(
 
     assert (await child.wait()).wait_status == 1 << 8
     assert all(not (path / "cgroup.procs").read_text() for path in cgroups)
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+async def test_what_the_program_has_frozen_can_be_killed(
+    supervisors: Supervisors, build_spec: BuildSpec, cgroups: list[Path], tmp_path: Path, is_alone: bool
+) -> None:
+    # given a program one of whose processes is frozen in a cgroup below its own
+    deep = next((path for path in cgroups if path.parts[4] == "freezer"), None)
+    if deep is None:
+        pytest.skip("there is no freezer of version 1 here")
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    frozen = deep / "frozen"
+    freeze = f"mkdir {frozen}; echo $! > {frozen}/cgroup.procs; echo FROZEN > {frozen}/freezer.state"
+    script = f"setsid sleep 1000 & {freeze}; echo ready > {fifo}; wait"
+    spec = replace(build_spec("sh", "-c", script), cgroups=procs_files(cgroups), record_dir=str(tmp_path))
+    child = await run(supervisors, spec)
+    with fifo.open() as told:
+        assert await asyncio.to_thread(told.readline) == "ready\n"
+    # when it is killed, also without its supervisor
+    if is_alone:
+        os.kill(child.pid, signal.SIGKILL)
+    else:
+        child.kill(0.0)
+    # then nothing of it is left
+    await asyncio.wait_for(child.wait(), 10)
+    frozen.rmdir()

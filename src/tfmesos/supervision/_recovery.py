@@ -6,6 +6,7 @@ import signal
 from contextlib import suppress
 
 from tfmesos.supervision import _place
+from tfmesos.supervision._freezer import thaw
 from tfmesos.supervision._place import Origin
 from tfmesos.supervision._record import LifeRecord
 from tfmesos.supervision.processes import PARENT, SESSION, START_TIME, STATE, read_stat
@@ -57,6 +58,7 @@ def _end_remains(origin: Origin, life: LifeRecord) -> bool:
     for pid in remains:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+    thaw(remains)
     return bool(remains)
 
 

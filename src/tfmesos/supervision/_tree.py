@@ -10,6 +10,7 @@ import os
 from collections.abc import Collection
 from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
 
+from tfmesos.supervision._freezer import thaw
 from tfmesos.supervision.processes import PARENT, read_stat
 
 _PR_SET_NAME = 15
@@ -59,12 +60,14 @@ def signal_tree(root: int, signal: Signals, *, spare: Collection[int] = ()) -> N
 
     All are stopped first, parents before their children, until a walk finds nobody new: so none can fork itself away,
     and no pid can be reaped and given to another process meanwhile. Then each gets the signal and is continued, also
-    if it had been stopped before.
+    if it had been stopped before; what is to die also if it had been frozen.
     """
     pids = _freeze(root, spare)
     for pid in pids:
         _send(pid, signal)
-    if signal != SIGKILL:
+    if signal == SIGKILL:
+        thaw(pids)
+    else:
         for pid in pids:
             _send(pid, SIGCONT)
 
