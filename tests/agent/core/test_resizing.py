@@ -128,6 +128,27 @@ def test_a_task_that_is_killed_before_its_delivery_is_told_of_when_nothing_is_he
     assert reports(shrunk) == [("two", "TASK_KILLED", "Killed before delivery to the executor")]
 
 
+def test_an_executor_whose_only_task_is_killed_before_its_container_has_grown_is_ended(core: AgentCore) -> None:
+    core.run(executor_order("one"), "c1", 0)
+    core.run(executor_order("two"), "unused", 0)
+    executor = executor_of(core)
+    core.kill(key("one"), None)
+    assert asked(core.forked(executor, 5)) == [["two"]]
+    assert events(core.subscribed(executor, Call.Subscribe(), 0)) == ["SUBSCRIBED"]
+
+    killed = core.kill(key("two"), None)
+
+    assert any(isinstance(action, KillContainer) for action in killed)
+
+
+def test_an_executor_that_is_to_end_does_not_grow(core: AgentCore, executor: ExecutorRecord) -> None:
+    core.run(executor_order("two"), "unused", 0)
+    core.run(executor_order("three"), "unused", 0)
+    core.shut_down_executor("f", executor.executor_id, 0)
+
+    assert asked(core.resized(executor)) == [["one"]]
+
+
 def test_the_end_of_a_container_tells_what_was_kept_back(core: AgentCore, executor: ExecutorRecord) -> None:
     core.updated(executor, status("one", FINISHED, FIRST))
 

@@ -38,6 +38,8 @@ class Resized(Lives):
         container_id = action.executor.container_id
         assert self.containers.get(container_id) not in (None, "launching"), "only what is there is updated"
         assert container_id not in self.updates, "one update at a time"
+        if action.executor.is_ending:
+            assert all(record.is_delivered for record in action.tasks), "what is to end does not grow"
         self.updates[container_id] = frozenset(record.key.task_id for record in action.tasks)
 
     def _launched(self, container_id: str, task_id: str) -> None:
@@ -84,6 +86,12 @@ class Resized(Lives):
         for executor in self.core.executors():
             if executor.queue and executor.phase is Phase.RUNNING and executor.is_subscribed:
                 assert self._is_pending(executor)
+
+    @invariant()
+    def no_executor_that_has_subscribed_goes_on_for_nothing(self) -> None:
+        for executor in self.core.executors():
+            if executor.phase is Phase.RUNNING:
+                assert executor.has_worked or executor.queue
 
     def _is_pending(self, executor: ExecutorRecord) -> bool:
         container_id = executor.container_id

@@ -90,8 +90,7 @@ class ExecutorTasks:
         if actions is None:
             cause = Cause(reason=Status.REASON_CONTAINER_UPDATE_FAILED, message=f"Container update failed: {fault}")
             return [KillContainer(executor, 0.0)] if executor.is_ending else self.destroy(executor, cause)
-        is_idle = not executor.is_ending and not executor.queue and not executor.has_worked
-        return [*actions, *(self.destroy(executor, None) if is_idle and actions else [])]
+        return [*actions, *self._end_if_idle(executor)] if actions else []
 
     def message(self, executor: ExecutorRecord | None, data: bytes) -> list[Action]:
         """A framework's message; dropped if the executor cannot hear it."""
@@ -168,8 +167,12 @@ class ExecutorTasks:
                 source=Status.SOURCE_AGENT,
             )
             actions += self._resizing.dismiss(killed, status)
-        is_idle = executor.phase is Phase.REGISTERING and not executor.queue and not executor.has_worked
-        return [*actions, *(self.destroy(executor, None) if is_idle else [])]
+        return [*actions, *self._end_if_idle(executor)]
+
+    def _end_if_idle(self, executor: ExecutorRecord) -> list[Action]:
+        """One that was never given anything, and that nothing waits for any more, is of no use."""
+        is_idle = not executor.is_ending and not executor.queue and not executor.has_worked
+        return self.destroy(executor, None) if is_idle else []
 
 
 def own_grace_of(info: mesos_pb2.ExecutorInfo) -> float | None:

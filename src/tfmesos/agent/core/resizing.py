@@ -54,7 +54,7 @@ class Resizing:
         """Have the container hold what is needed, if it does not."""
         if not self._is_resized(executor) or not executor.pid or executor.growing is not None:
             return []
-        wanted = [record for record in executor.tasks.values() if not record.is_over]
+        wanted = [record for record in executor.tasks.values() if _has_need(record)]
         names = frozenset(record.key.task_id for record in wanted)
         if names == executor.granted:
             return []
@@ -133,6 +133,11 @@ class Resizing:
         if not is_its or not record.executor.has_container:
             return told
         return [*told, SendEvent(record.executor, acknowledged_event(record.key.task_id, uuid))]
+
+
+def _has_need(record: TaskRecord) -> bool:
+    """What an executor that is to end was not given yet, it never will be."""
+    return not record.is_over and (record.is_delivered or not record.executor.is_ending)
 
 
 def _may_hold(executor: ExecutorRecord, record: TaskRecord) -> bool:
