@@ -145,14 +145,15 @@ class Containerizer:
         """End a launch that is under way (it may fetch for long): `launch` raises. False if there is none."""
         return self._tree.abort(container_id)
 
-    async def update(self, container_id: ContainerId, shares: Shares) -> None:
+    async def update(self, container_id: ContainerId, shares: Shares) -> bool:
         """A container's shares are these from now on (`ContainerConfig.shares`, and its own).
 
-        As `Isolation.update`; raises IsolationFailed. Nothing to do for one that has ended or is not known.
+        As `Isolation.update`; raises IsolationFailed. False, too, for one that has ended or is not known.
         """
         container = self._tree.find(container_id)
-        if container is not None and container.termination is None:
-            await self._isolation.update(container_id, shares)
+        if container is None or container.termination is not None:
+            return False
+        return await self._isolation.update(container_id, shares)
 
     def forget(self, container_id: ContainerId) -> None:
         """How a container ended needs to be known no longer, not even after a restart. Idempotent."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -55,7 +54,7 @@ class Isolation:
         self._isolators = tuple(isolators)
         self._cgroups = cgroups
         self._destroy_timeout_s = destroy_timeout_s
-        self._locks: defaultdict[ContainerId, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._updating: dict[ContainerId, asyncio.Task[None]] = {}
         self._watching: dict[ContainerId, list[asyncio.Task[None]]] = {}
         self._passed: dict[ContainerId, Limitation] = {}
         self._shares: dict[ContainerId, Shares] = {}
@@ -121,23 +120,24 @@ class Isolation:
                 await isolator.isolate(container_id, pid)
         self._watch(container_id)
 
-    async def update(self, container_id: ContainerId, shares: Shares) -> None:
-        """The container's shares are these from now on.
+    async def update(self, container_id: ContainerId, shares: Shares) -> bool:
+        """The container's shares are these from now on; comes once at a time for one container.
 
-        Returns when what was taken is out of reach of its processes, which may last. Raises IsolationFailed when it
-        cannot be given what is new: then it is to be updated again, to what it had.
+        Returns when what was taken is out of reach of its processes, which may last; false if the container has ended
+        before that. Raises IsolationFailed when it cannot be given what is new: then it is to be updated again, to what
+        it had.
         """
-        async with self._locks[container_id]:
-            with _failures():
-                edits = [await isolator.update(container_id, shares) for isolator in self._isolators]
-                self._apply(container_id, edits)
-            withdrawn = {rule.device for each in edits for rule in each.withdrawn}
-            cgroup = self._cgroups.ruled(container_id) if self._cgroups is not None else None
-            if withdrawn and cgroup is not None:
-                await wait_withdrawn(str(container_id), cgroup, withdrawn)
-            for isolator in self._isolators:
-                await isolator.settle(container_id)
-            self._shares[container_id] = shares
+        assert container_id not in self._updating
+        updating = asyncio.get_running_loop().create_task(self._update(container_id, shares))
+        self._updating[container_id] = updating
+        try:
+            await asyncio.wait([updating])
+        finally:
+            updating.cancel()
+            del self._updating[container_id]
+        if not updating.cancelled():
+            updating.result()
+        return not updating.cancelled()
 
     def fill_status(self, container_id: ContainerId, status: mesos_pb2.ContainerStatus) -> None:
         """Tell what the container has."""
@@ -166,14 +166,15 @@ class Isolation:
 
         Idempotent, never raises. Comes when the containers that are nested in it have had theirs.
         """
-        limitation = self._passed.pop(container_id, None) or self._look_passed(container_id)
-        await self._destroy(container_id)
         for task in self._watching.pop(container_id, ()):
             task.cancel()
-        async with self._locks[container_id]:
-            for isolator in reversed(self._isolators):
-                await isolator.cleanup(container_id)
-        self._locks.pop(container_id, None)
+        limitation = self._passed.pop(container_id, None) or self._look_passed(container_id)
+        await self._destroy(container_id)
+        if (updating := self._updating.get(container_id)) is not None:
+            updating.cancel()
+            await asyncio.wait([updating])
+        for isolator in reversed(self._isolators):
+            await isolator.cleanup(container_id)
         self._shares.pop(container_id, None)
         return limitation
 
@@ -185,6 +186,18 @@ class Isolation:
         await asyncio.gather(*watching, return_exceptions=True)
         if self._cgroups is not None:
             self._cgroups.close()
+
+    async def _update(self, container_id: ContainerId, shares: Shares) -> None:
+        with _failures():
+            edits = [await isolator.update(container_id, shares) for isolator in self._isolators]
+            self._apply(container_id, edits)
+        withdrawn = {rule.device for each in edits for rule in each.withdrawn}
+        cgroup = self._cgroups.ruled(container_id) if self._cgroups is not None else None
+        if withdrawn and cgroup is not None:
+            await wait_withdrawn(str(container_id), cgroup, withdrawn)
+        for isolator in self._isolators:
+            await isolator.settle(container_id)
+        self._shares[container_id] = shares
 
     def _environment_of(self, config: ContainerConfig) -> dict[str, str]:
         """A DEBUG container has the environment of the one around it."""

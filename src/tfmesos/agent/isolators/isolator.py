@@ -55,7 +55,7 @@ class Isolator(Protocol):
     the container they are nested in.) Isolators are called in the table's order, `cleanup` in reverse. The cgroup is
     there when `prepare` is called, the rules of devices are in force when `isolate` is. `cleanup` comes when no process
     of the container is left and its cgroup is gone; also after a `prepare` that failed, also twice, also for what is
-    not known.
+    not known. An `update` that is under way then is cancelled first.
     """
 
     @property

@@ -5,7 +5,7 @@ Mesos 1.11: src/slave/containerizer/mesos/containerizer.cpp, gpu.md 4.1. The ord
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tfmesos.flags import FlagError
@@ -149,9 +149,3 @@ def _refuse_contradictions(found: IsolatorNames) -> None:
     for one, other in _CONTRADICTIONS:
         if one in found and other in found:
             raise FlagError(f"'{one}' and '{other}' contradict each other: give one of them")
-
-
-def format_isolation(found: IsolatorNames) -> str:
-    """As the flag would be written."""
-    names: Sequence[str] = found.names if not found.has_all_cgroups else (*found.names, ALL_CGROUPS)
-    return ",".join(names)

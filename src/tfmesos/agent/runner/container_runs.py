@@ -135,12 +135,13 @@ class ContainerRuns:
         assert self._events is not None
         try:
             shares = {OWN: Resources.from_proto(executor.info.resources), **_shares(tasks)}
-            await self._containerizer.update(ContainerId(executor.container_id), shares)
+            is_there = await self._containerizer.update(ContainerId(executor.container_id), shares)
         except (IsolationFailed, ResourcesError) as error:
             _log.warning("container %s: cannot be resized: %s", executor.container_id, error)
             self._events.resized(executor, str(error))
         else:
-            self._events.resized(executor, None)
+            if is_there:  # else its end is told
+                self._events.resized(executor, None)
 
     async def _launch(self, executor: ExecutorRecord, agent_id: str, tasks: Iterable[mesos_pb2.TaskInfo]) -> None:
         assert self._events is not None
