@@ -86,7 +86,8 @@ class Cluster:
     def task(self, python: str, what: str, gpus: int | None) -> dict[str, Any]:
         """What gpu_task.py finds in a task with so many GPUs, or in none (None). Raises Failed."""
         answer, errors = self._directory / f"{what}-{gpus}", self._directory / "errors"
-        argv = [python, str(SCRIPTS / "gpu_task.py"), what, str(answer)]
+        argv = ["env", f"LD_LIBRARY_PATH={os.environ.get('LD_LIBRARY_PATH', '')}"]  # no task has it from its agent
+        argv += [python, str(SCRIPTS / "gpu_task.py"), what, str(answer)]
         if gpus is not None:
             words = [f"--master={self._master}", "--name=check", "--framework_capabilities=GPU_RESOURCES"]
             words += [f"--resources=cpus:0.1;mem:64;gpus:{gpus}", f"--command={shlex.join(argv)} 2>{errors}"]
