@@ -6,6 +6,10 @@ __version__ = "1.0.0"
 
 MESOS_VERSION = "1.11.0"
 
+VERSION_LINE = f"mesos {MESOS_VERSION} (TFMesos {__version__})"
+"""The answer of Mesos' programs to `--version`. Mesos 1.11 prints the first two words; scripts take the second
+(`cut -d" " -f2`), so there is one line, and ours comes behind."""
+
 
 class Build(NamedTuple):
     """What `/version` says besides the version."""

@@ -15,6 +15,7 @@ import pytest
 from tests.agent.in_test_master import InTestMaster, command_task
 from tests.agent.waiting import eventually
 from tfmesos.cli.mesos_agent import main
+from tfmesos.version import __version__
 from tfmesos.wire import internal_pb2, mesos_pb2
 
 
@@ -138,7 +139,7 @@ def test_help_and_version_need_nothing_else(capsys: pytest.CaptureFixture[str]) 
     assert main(["--help"]) == 0
     assert "--work_dir=" in capsys.readouterr().out
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == "mesos 1.11.0\n"
+    assert capsys.readouterr().out == f"mesos 1.11.0 (TFMesos {__version__})\n"
 
 
 async def test_cleanup_needs_no_master_and_ends_by_itself(tmp_path: Path) -> None:

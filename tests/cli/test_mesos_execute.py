@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.programs import MESOS_EXECUTE, Result, Workplace
 from tfmesos.local import LocalCluster, LocalNeeds
+from tfmesos.version import __version__
 
 
 @pytest.fixture
@@ -176,10 +177,10 @@ def test_help_wins_and_goes_to_standard_output(workplace: Workplace) -> None:
     assert "--kill_after=VALUE" in result.output
 
 
-def test_the_version_is_that_of_mesos(workplace: Workplace) -> None:
+def test_the_version_is_that_of_mesos_and_behind_it_ours(workplace: Workplace) -> None:
     result = workplace.run(*MESOS_EXECUTE, "--version", "--nonsense")
 
-    assert (result.status, result.output) == (0, "mesos 1.11.0\n")
+    assert (result.status, result.output) == (0, f"mesos 1.11.0 (TFMesos {__version__})\n")
 
 
 @pytest.mark.stock

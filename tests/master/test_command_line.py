@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tfmesos.cli.mesos_master import main
+from tfmesos.version import __version__
 
 PROGRAM = (sys.executable, "-m", "tfmesos.cli.mesos_master")
 
@@ -19,7 +20,7 @@ def test_help_and_version_win_over_everything_else(capsys: pytest.CaptureFixture
     assert main(["--no-such", "--help"]) == 0
     assert "--work_dir=VALUE" in capsys.readouterr().out
     assert main(["--no-such", "--version"]) == 0
-    assert capsys.readouterr().out == "mesos 1.11.0\n"
+    assert capsys.readouterr().out == f"mesos 1.11.0 (TFMesos {__version__})\n"
 
 
 def test_help_loads_no_server() -> None:

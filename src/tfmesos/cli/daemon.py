@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from tfmesos.cli.printing import NoReader, print_text
 from tfmesos.errors import TfmesosError
 from tfmesos.flags import FlagError, load_flags, usage, wants, wants_help, wants_version
-from tfmesos.version import MESOS_VERSION
+from tfmesos.version import VERSION_LINE
 
 if TYPE_CHECKING:
     import asyncio
@@ -63,7 +63,7 @@ def run_daemon(
             print_text(usage(kind, program, {mode.name: mode.help for mode in modes}))
             return 0
         if wants_version(words):
-            print_text(f"mesos {MESOS_VERSION}\n")
+            print_text(f"{VERSION_LINE}\n")
             return 0
         for mode in modes:
             if wants(words, mode.name):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tfmesos.cli.printing import NoReader, print_text
 from tfmesos.errors import TfmesosError
 from tfmesos.flags import FlagError, load_flags, usage, wants_help, wants_version
-from tfmesos.version import MESOS_VERSION
+from tfmesos.version import VERSION_LINE
 
 if TYPE_CHECKING:
     from tfmesos.cli.execute.flags import ExecuteFlags
@@ -39,7 +39,7 @@ def _main(words: list[str]) -> int:
         print_text(usage(ExecuteFlags, _PROGRAM))
         return 0
     if wants_version(words):
-        print_text(f"mesos {MESOS_VERSION}\n")
+        print_text(f"{VERSION_LINE}\n")
         return 0
     try:
         return _run(load_flags(ExecuteFlags, words, None))
