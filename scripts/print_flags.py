@@ -19,7 +19,7 @@ GRAMMAR = """The other programs are named like those of Apache Mesos and have it
 boolean `--name`, `--no-name` or `--name=true|false`. `--name=file:///path` reads the value from a file. `mesos-master`
 and `mesos-agent` also read `MESOS_NAME` from the environment; the command line wins. Durations have a unit (`500ms`,
 `10secs`, `1mins`), sizes too (`4096B`, `1GB`). All
-know `--help` and `--version`, which prints the Mesos whose protocols they speak and, in brackets, the version of TFMesos;
+know `--help` and `--version`, which prints the Mesos whose protocols they speak and, in brackets, TFMesos' own version;
 `mesos-agent --doctor` with the flags of an agent looks whether this machine has what they need ([gpu.md](gpu.md)).
 """
 
