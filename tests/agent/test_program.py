@@ -96,6 +96,19 @@ async def test_sigusr1_unregisters(master: InTestMaster, tmp_path: Path) -> None
             assert await process.wait() == 0
 
 
+@pytest.mark.parametrize(("order", "status"), [("Agent has been marked gone", 3), ("Machine is `DOWN`", 1)])
+async def test_its_status_says_whether_it_is_gone(
+    master: InTestMaster, tmp_path: Path, order: str, status: int
+) -> None:
+    async with program(*words_for(master, tmp_path / "work", "--quiet"), stderr=asyncio.subprocess.PIPE) as process:
+        pids = await run_long_task(master, tmp_path / "pids")
+        master.send(internal_pb2.ShutdownMessage(message=order))
+        _, errors = await process.communicate()
+
+    assert (process.returncode, errors.decode()) == (status, f"the master ordered this agent to shut down: {order}\n")
+    assert not list(filter(lives, pids))
+
+
 @pytest.mark.parametrize(
     ("more", "text"),
     [
@@ -120,6 +133,12 @@ async def test_wrong_usage_is_one_text_and_status_1(
     printed = (tmp_path / "errors").read_text()
     assert text in printed
     assert "Traceback" not in printed
+
+
+def test_a_master_that_is_none_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--master=host:x", f"--work_dir={tmp_path}", "--quiet"]) == 1
+    text = "master address 'host:x': 'x' is no port; a port is a number from 1 to 65535\n"
+    assert capsys.readouterr().err == f"{text}See `mesos-agent --help` for a list of supported flags.\n"
 
 
 async def test_a_work_dir_in_use_is_one_text_and_status_1(master: InTestMaster, tmp_path: Path) -> None:

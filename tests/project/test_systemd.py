@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tfmesos.agent import AgentGone
+
 ROOT = Path(__file__).parents[2]
 DIRECTORY = ROOT / "contrib" / "systemd"
 BIN = Path(sys.executable).parent
@@ -59,6 +61,13 @@ def test_tasks_outlive_the_agent_and_find_the_machine_as_it_is() -> None:
     assert agent["OOMPolicy"] == ["continue"]
     assert agent["RuntimeDirectoryPreserve"] == ["yes"]
     assert [name for name in agent if INHERITED.match(name)] == []
+
+
+def test_an_agent_that_is_gone_is_not_restarted() -> None:
+    agent = read_unit("mesos-agent")
+
+    assert agent["Restart"] == ["on-failure"]
+    assert agent["RestartPreventExitStatus"] == [str(AgentGone().exit_status)]
 
 
 def test_the_master_has_no_rights() -> None:

@@ -17,13 +17,13 @@ app.py          puts them together
 
 from typing import TYPE_CHECKING, Any
 
-from tfmesos.agent.errors import AgentError, AgentStopped, BadAgentFlags, WorkDirInUse
+from tfmesos.agent.errors import AgentError, AgentGone, AgentStopped, BadAgentFlags, WorkDirInUse
 from tfmesos.agent.flags import AgentFlags
 
 if TYPE_CHECKING:
     from tfmesos.agent.app import Agent
 
-__all__ = ["Agent", "AgentError", "AgentFlags", "AgentStopped", "BadAgentFlags", "WorkDirInUse"]
+__all__ = ["Agent", "AgentError", "AgentFlags", "AgentGone", "AgentStopped", "BadAgentFlags", "WorkDirInUse"]
 
 
 def __getattr__(name: str) -> Any:

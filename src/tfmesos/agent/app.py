@@ -16,7 +16,7 @@ from tfmesos.agent.assembly import build_containerizer, build_runner
 from tfmesos.agent.checkpoint import CheckpointStore, Recovered
 from tfmesos.agent.container_api import ContainerApi
 from tfmesos.agent.containerizer import Containerizer
-from tfmesos.agent.errors import AgentStopped, BadAgentFlags
+from tfmesos.agent.errors import AgentGone, AgentStopped, BadAgentFlags
 from tfmesos.agent.executor_api.api import NOT_RECOVERED, ExecutorApi
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.flags import AgentFlags
@@ -263,7 +263,7 @@ class Agent:
 
     def _stop(self, reason: str) -> None:
         self._leaves_nothing = True
-        self._fail(AgentStopped(reason))
+        self._fail(AgentGone() if reason == AgentGone.ORDER else AgentStopped(reason))
 
     def _fail(self, error: BaseException) -> None:
         self._failure = error

@@ -3,6 +3,7 @@
 AgentError                 the agent cannot start or go on; exit status 1 as Mesos' own
   WorkDirInUse             another running agent holds the work directory
   AgentStopped             the master ordered this agent to shut down
+    AgentGone              because an operator has marked it gone; exit status 3: to start it again makes a new agent
   BadAgentFlags            a value of a flag cannot be used on this machine
   CheckpointUnusable       what the agent before kept cannot be read
   AgentChanged             this agent is not the one that its work directory remembers
@@ -33,6 +34,17 @@ class AgentStopped(AgentError):
     def __init__(self, message: str) -> None:
         super().__init__(f"the master ordered this agent to shut down: {message or 'no reason given'}")
         self.message = message
+
+
+class AgentGone(AgentStopped):
+    """An operator has told the master that this agent will never be back: nobody is to start it again."""
+
+    exit_status = 3
+    ORDER = "Agent has been marked gone"
+    """Mesos 1.11: the text of the master's order; nothing else in it tells why."""
+
+    def __init__(self) -> None:
+        super().__init__(self.ORDER)
 
 
 class BadAgentFlags(AgentError):

@@ -53,7 +53,8 @@ def run_daemon(
     serve: Callable[[F], Coroutine[Any, Any, None]],
     *modes: Mode,
 ) -> int:
-    """Read flags of this kind and serve; statuses as Mesos' own: 0, or 1 for wrong usage and what cannot go on.
+    """Read flags of this kind and serve; statuses as Mesos' own: 0, or 1 for wrong usage and what cannot go on; and
+    that of an error which has its own.
 
     `words` None: the command line. `serve` and the modes import what the help does not need.
     """
@@ -76,7 +77,7 @@ def run_daemon(
         return 0
     except TfmesosError as error:
         print(error, file=sys.stderr)
-        return _FAILED
+        return error.exit_status
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tfmesos.agent import AgentFlags
 from tfmesos.cli.daemon import Mode, run_daemon, stop_signals
 from tfmesos.cli.printing import print_text
-from tfmesos.flags import load_flags
+from tfmesos.flags import FlagError, load_flags
 
 if TYPE_CHECKING:
     import asyncio
@@ -50,10 +50,14 @@ async def _serve(flags: AgentFlags) -> None:
     import signal
 
     from tfmesos.agent import Agent
-    from tfmesos.discovery import build_detector
+    from tfmesos.discovery import MasterAddressError, build_detector
 
     stop = stop_signals()
-    agent = Agent(flags, detector=build_detector(flags.master))
+    try:
+        detector = build_detector(flags.master)
+    except MasterAddressError as error:
+        raise FlagError(str(error)) from error
+    agent = Agent(flags, detector=detector)
     await agent.start()
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _leave, agent, stop)
     stopped = asyncio.create_task(agent.wait_stopped())
