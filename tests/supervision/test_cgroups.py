@@ -144,3 +144,20 @@ async def test_what_the_program_has_frozen_can_be_killed(
     # then nothing of it is left
     await asyncio.wait_for(child.wait(), 10)
     frozen.rmdir()
+
+
+async def test_what_is_to_start_where_all_is_frozen_can_be_killed(
+    supervisors: Supervisors, build_spec: BuildSpec, cgroups: list[Path]
+) -> None:
+    for path in cgroups:
+        for name, text in (("freezer.state", "FROZEN"), ("cgroup.freeze", "1")):
+            if (path / name).exists():
+                (path / name).write_text(text)
+    child = await supervisors.launch(replace(build_spec("sleep", "1000"), cgroups=procs_files(cgroups)))
+    releasing = asyncio.create_task(child.release())
+    await asyncio.wait({releasing}, timeout=0.1)
+
+    child.kill(0.0)
+
+    assert (await asyncio.wait_for(child.wait(), 20)).killed
+    await releasing

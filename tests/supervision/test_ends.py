@@ -56,6 +56,29 @@ class TestKill:
         assert tree.left() == []
         await voice.wait_silent()
 
+    @pytest.mark.parametrize("at_once", [True, False])
+    async def test_takes_one_that_stops_its_supervisor(
+        self, supervisors: Supervisors, build_spec: BuildSpec, voice: "Voice", tree: "Tree", at_once: bool
+    ) -> None:
+        # given a program that has stopped what watches over it, at once or after its start was told
+        stop = "kill -STOP $PPID; echo stopped"
+        stop_when_told = f"trap '{stop}' USR1; echo ready; while :; do sleep 1000 & wait; done"
+        script = f"{stop}; sleep 1000" if at_once else stop_when_told
+        child = await supervisors.launch(build_spec("sh", "-c", script, stdout=voice.path))
+        releasing = asyncio.create_task(child.release())
+        if not at_once:
+            await asyncio.gather(releasing, voice.lines(1))
+            child.signal(signal.SIGUSR1)
+        assert await voice.lines(1) == ["stopped"]
+        tree.add_below(child.pid)
+        # when it is killed
+        child.kill(0.0)
+        # then nothing of it is left
+        async with asyncio.timeout(20):
+            assert (await child.wait()).killed
+            await releasing
+        assert tree.left() == []
+
     async def test_sigterm_reaches_everyone_and_the_grace_is_theirs(
         self, supervisors: Supervisors, build_spec: BuildSpec, voice: "Voice", tmp_path: Path
     ) -> None:

@@ -1,16 +1,23 @@
 """One program under its supervisor, as its owner sees it."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 
 from tfmesos.supervision._channel import Channel
 from tfmesos.supervision._frames import Kind, decode_ended
+from tfmesos.supervision._freezer import thaw
 from tfmesos.supervision._place import connect
 from tfmesos.supervision.console import ConsoleStream
 from tfmesos.supervision.errors import LetGo, SupervisionError
 from tfmesos.supervision.spec import Termination
 from tfmesos.supervision.statistics import TreeStatistics, tree_statistics
+
+_PATIENCE_S = 2.0
+"""With a supervisor, after the grace."""
+_INSIST_AGAIN_S = 1.0
 
 
 class Supervised:
@@ -43,6 +50,7 @@ class Supervised:
         """For `Supervisors`."""
         self._on_ended = on_ended
         self._is_kill_asked = False
+        self._insisting: asyncio.TimerHandle | None = None
         self._task_pid: int | None = None
         self._started = asyncio.Event()
         self._ended = asyncio.Event()
@@ -73,10 +81,12 @@ class Supervised:
         """SIGTERM to the whole tree, SIGKILL to what is left after `grace_s`; again: can only shorten the time left.
 
         Before `release`: the program never starts. After the end: nothing. Stopped processes are continued to die.
-        What outlives the main process has the rest of the grace, too.
+        What outlives the main process has the rest of the grace, too. A supervisor that the program has stopped, or
+        that was frozen with it, keeps nothing alive.
         """
         self._is_kill_asked = True
         self._send(Kind.KILL, repr(float(grace_s)).encode())
+        self._insist_in(grace_s + _PATIENCE_S)
 
     def signal(self, number: int) -> None:
         """To the main process alone; nothing before `release` and after its end.
@@ -143,9 +153,31 @@ class Supervised:
 
     def let_go(self) -> None:
         """It goes on without this owner. For `Supervisors`."""
+        self._insist_no_more()
         self.channel.give_to(None)
         self._started.set()
         self._ended.set()
+
+    def _insist_in(self, delay_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        if self._termination is not None or (self._insisting and self._insisting.when() <= loop.time() + delay_s):
+            return
+        self._insist_no_more()
+        self._insisting = loop.call_later(delay_s, self._insist)
+
+    def _insist(self) -> None:
+        """One that has not started its program may be frozen in the cgroup of that: its fork server ends the rest."""
+        self._insisting = None
+        if self.channel.is_alive:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, signal.SIGCONT if self._started.is_set() else signal.SIGKILL)
+            thaw([self.pid])
+            self._insist_in(_INSIST_AGAIN_S)
+
+    def _insist_no_more(self) -> None:
+        if self._insisting is not None:
+            self._insisting.cancel()
+            self._insisting = None
 
     def _send(self, kind: Kind, body: bytes = b"") -> None:
         """To the supervisor, until it has told the end."""
@@ -156,6 +188,7 @@ class Supervised:
         """Nothing of it is left. For `Supervisors`."""
         if self._termination is None:
             self._termination = termination
+            self._insist_no_more()
             self.channel.give_to(None)
             self._started.set()
             self._ended.set()
