@@ -135,6 +135,23 @@ async def test_after_a_shutdown_updates_still_go_out(agent: FakeAgent) -> None:
         await next_of(client, Event.ACKNOWLEDGED)
 
 
+async def test_who_leaves_has_said_all_but_waits_for_no_acknowledgement(agent: FakeAgent) -> None:
+    agent.acknowledges = False
+    async with ExecutorClient(agent.environment("/tmp")) as client:
+        await next_of(client, Event.SUBSCRIBED)
+        for _ in range(3):
+            client.update(RUNNING)
+        assert agent.current is not None
+        agent.current.send(Event(type=Event.SHUTDOWN))
+        await next_of(client, Event.SHUTDOWN)
+
+        client.leave()
+
+        await wait_end(client)
+        assert agent.statuses.qsize() == 3
+        assert not client.is_overdue
+
+
 async def test_an_agent_that_recovers_is_asked_again(agent: FakeAgent) -> None:
     agent.answers.extend([(503, "Agent has not finished recovery"), (404, "")])
     async with ExecutorClient(agent.environment("/")) as client:

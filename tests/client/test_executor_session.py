@@ -8,10 +8,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tfmesos.client._executor_moves import (
     Action,
+    CallOver,
     Disconnect,
     EventArrived,
     Failed,
     Finish,
+    LeaveWanted,
     Refused,
     Send,
     StartTimer,
@@ -42,6 +44,8 @@ class SessionMachine(RuleBasedStateMachine):
         """What the agent of the present connection was told."""
         self.wanted: set[bytes] = set()
         """What no agent has acknowledged."""
+        self.under_way = 0
+        self.is_leaving = False
         self.finished = 0
         self.count = 0
         self.perform(self.session.start())
@@ -56,9 +60,11 @@ class SessionMachine(RuleBasedStateMachine):
                 case Disconnect():
                     self.is_connecting = False
                     self.told = set()
+                    self.under_way = 0
                 case Send(call):
                     assert call.update.status.uuid not in self.told, "told twice"
                     self.told.add(call.update.status.uuid)
+                    self.under_way += 1
                 case StartTimer(timer, delay_s):
                     assert delay_s >= 0
                     self.timers.add(timer)
@@ -89,6 +95,17 @@ class SessionMachine(RuleBasedStateMachine):
         event = Event(type=Event.ACKNOWLEDGED)
         event.acknowledged.uuid, event.acknowledged.task_id.value = uuid, "t"
         self.perform(self.session.handle(EventArrived(event)))
+
+    @precondition(lambda self: self.under_way)
+    @rule()
+    def answer(self) -> None:
+        self.under_way -= 1
+        self.perform(self.session.handle(CallOver()))
+
+    @rule()
+    def leave(self) -> None:
+        self.is_leaving = self.session.state is State.CLOSING
+        self.perform(self.session.handle(LeaveWanted()))
 
     @rule()
     def fail(self) -> None:
@@ -123,6 +140,11 @@ class SessionMachine(RuleBasedStateMachine):
         assert self.finished == (self.session.state is State.ENDED)
         assert self.finished or self.is_connecting or self.timers
         assert not (self.finished and self.timers)
+
+    @invariant()
+    def who_wants_to_leave_waits_for_calls_only(self) -> None:
+        if self.is_leaving and not self.finished:
+            assert self.under_way
 
     @invariant()
     def a_lost_agent_is_not_waited_for_for_ever(self) -> None:

@@ -206,6 +206,26 @@ async def test_a_shutdown_kills_all_and_ends_it(agent: FakeAgent, tmp_path: Path
         assert await executor.exit_status() == 0
 
 
+@pytest.mark.parametrize("is_over", [False, True], ids=["with a task", "after its task"])
+async def test_shut_down_it_waits_for_no_acknowledgement(agent: FakeAgent, tmp_path: Path, is_over: bool) -> None:
+    agent.acknowledges = False  # as of a framework that is torn down
+    async with Executor(agent, tmp_path, grace_s=1000) as executor:
+        executor.launch_group(task("a"))
+        container = await agent.next_container()
+        for _ in range(2):
+            await executor.told()
+        if is_over:
+            container.end(0)
+            assert await executor.told() == "a TASK_FINISHED Command exited with status 0"
+
+        executor.send(Event(type=Event.SHUTDOWN))
+
+        if not is_over:
+            assert await executor.told() == "a TASK_KILLING"
+            assert await executor.told() == "a TASK_KILLED Command terminated with signal Terminated"
+        assert await executor.exit_status() == 0
+
+
 async def test_without_checkpointing_it_ends_with_its_agent(agent: FakeAgent, tmp_path: Path) -> None:
     async with Executor(agent, tmp_path, grace_s=0.05) as executor:
         executor.launch_group(task("a"))

@@ -7,8 +7,9 @@ from signal import SIGKILL
 
 import pytest
 
-from tests.executors.conftest import Framework
+from tests.executors.conftest import Framework, framework_on
 from tfmesos.client import AgentClient
+from tfmesos.local import LocalCluster
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 
 DEFAULT = mesos_pb2.ExecutorInfo.DEFAULT
@@ -180,3 +181,20 @@ async def test_a_killed_executor_takes_all_its_tasks_with_it(framework: Framewor
     assert {status.reason for status in ends} == {mesos_pb2.TaskStatus.REASON_EXECUTOR_TERMINATED}
     with os.fdopen(reader, "rb", buffering=0) as pipe:
         assert pipe.read() == b"", "somebody still holds the other end"
+
+
+async def test_an_executor_of_a_framework_that_is_gone_ends_with_its_tasks(
+    cluster: LocalCluster, agent: AgentClient
+) -> None:
+    async with framework_on(cluster.master) as framework:
+        executor = framework.executor("group-1", DEFAULT)
+        executor.shutdown_grace_period.nanoseconds = 1000 * 10**9
+        await framework.launch_groups(executor, [framework.task("a", "sleep 1000")])
+        while (status := await framework.next_status()).state != mesos_pb2.TASK_RUNNING:
+            pass
+    # The framework is torn down: the agent acknowledges nothing of it.
+
+    async with asyncio.timeout(20):
+        result = await agent.wait_container(status.container_status.container_id.parent)
+
+    assert result is None or result.exit_status == 0

@@ -48,11 +48,21 @@ class CallRefused(NamedTuple):
     error: ClientError
 
 
+class CallOver(NamedTuple):
+    """A call on the present connection has its answer, or will have none; what that means was told before."""
+
+
+class LeaveWanted(NamedTuple):
+    """The user is done with what a SHUTDOWN asks for. Before one this means nothing."""
+
+
 class TimerFired(NamedTuple):
     timer: Timer
 
 
-Input = Failed | Refused | EventArrived | UpdateWanted | MessageWanted | CallRefused | TimerFired
+Input = (
+    Failed | Refused | EventArrived | UpdateWanted | MessageWanted | CallRefused | CallOver | LeaveWanted | TimerFired
+)
 
 
 class Subscribe(NamedTuple):
@@ -66,7 +76,7 @@ class Disconnect(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Send a call, after those sent before it."""
+    """Send a call, after those sent before it; CallOver follows, unless a Disconnect does."""
 
     call: executor_pb2.Call
 

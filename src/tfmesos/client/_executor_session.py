@@ -4,7 +4,8 @@ CONNECTING → SUBSCRIBED | WAITING             SUBSCRIBED arrived | it did not
 SUBSCRIBED → WAITING                          the stream ended
 WAITING    → CONNECTING                       the back-off is over
 any        → CLOSING                          SHUTDOWN arrived, or the agent was given up
-any        → ENDED                            ERROR event, refusal, or the grace after SHUTDOWN is over
+CLOSING    → ENDED                            the grace is over, or the user is done and has no call under way
+any        → ENDED                            ERROR event, refusal
 
 Mesos 1.11: whatever the agent has not acknowledged, tasks and updates, goes into the next SUBSCRIBE.
 """
@@ -16,6 +17,7 @@ from typing import assert_never
 
 from tfmesos.client._executor_moves import (
     Action,
+    CallOver,
     CallRefused,
     Deliver,
     Disconnect,
@@ -23,6 +25,7 @@ from tfmesos.client._executor_moves import (
     Failed,
     Finish,
     Input,
+    LeaveWanted,
     MessageWanted,
     Refused,
     Send,
@@ -81,6 +84,8 @@ class ExecutorSession:
         self._tasks: dict[str, mesos_pb2.TaskInfo] = {}
         self._updates: dict[bytes, mesos_pb2.TaskStatus] = {}
         self._carried: frozenset[bytes] = frozenset()
+        self._under_way = 0
+        self._is_leaving = False
         self._story: deque[str] = deque(maxlen=20)
 
     @property
@@ -109,13 +114,19 @@ class ExecutorSession:
                 return self._on_event(arrived)
             case UpdateWanted(status):
                 self._updates[status.uuid] = status
-                return [Send(self._update_call(status))] if self._is_connected else []
+                return self._send(self._update_call(status))
             case MessageWanted(data):
                 call = self._call(Call.MESSAGE)
                 call.message.data = data
-                return [Send(call)] if self._is_connected else []
+                return self._send(call)
             case CallRefused(error):
                 return self._end(error)
+            case CallOver():
+                self._under_way -= 1
+                return self._leave()
+            case LeaveWanted():
+                self._is_leaving = self._state is State.CLOSING
+                return self._leave()
             case TimerFired(timer):
                 return self._on_timer(timer)
             case _:
@@ -132,7 +143,7 @@ class ExecutorSession:
         if self._state not in (State.CONNECTING, State.SUBSCRIBED):
             return []
         if not self._environment.does_checkpoint:
-            return [Disconnect(), *self._give_up(why)]
+            return [self._disconnect(), *self._give_up(why)]
         if self._has_deadline:
             return self._retry(why)
         self._has_deadline = True
@@ -149,7 +160,7 @@ class ExecutorSession:
         """Mesos 1.11: after a random time of at most MESOS_SUBSCRIPTION_BACKOFF_MAX."""
         self._go(State.WAITING, why)
         delay_s = self._random.random() * self._environment.backoff_max_s
-        return [Disconnect(), StartTimer(Timer.RETRY, delay_s)]
+        return [self._disconnect(), StartTimer(Timer.RETRY, delay_s)]
 
     def _on_event(self, event: executor_pb2.Event) -> list[Action]:
         if self._state is State.WAITING:
@@ -181,7 +192,7 @@ class ExecutorSession:
         return [
             StopTimer(Timer.DEADLINE),
             Deliver(event),
-            *(Send(self._update_call(status)) for status in late),
+            *(action for status in late for action in self._send(self._update_call(status))),
         ]
 
     def _close(self, shutdown: executor_pb2.Event, why: str) -> list[Action]:
@@ -209,11 +220,24 @@ class ExecutorSession:
             case Timer.DEADLINE:
                 if self._state not in (State.CONNECTING, State.WAITING):
                     return []
-                return [Disconnect(), *self._give_up("the recovery time-out is over")]
+                return [self._disconnect(), *self._give_up("the recovery time-out is over")]
             case Timer.OVERDUE:
                 return self._end(None, is_overdue=True)
             case _:
                 assert_never(timer)
+
+    def _send(self, call: Call) -> list[Action]:
+        if not self._is_connected:
+            return []
+        self._under_way += 1
+        return [Send(call)]
+
+    def _disconnect(self) -> Disconnect:
+        self._under_way = 0
+        return Disconnect()
+
+    def _leave(self) -> list[Action]:
+        return self._end(None) if self._is_leaving and not self._under_way else []
 
     def _subscribe(self) -> Subscribe:
         self._carried = frozenset(self._updates)

@@ -11,6 +11,7 @@ from typing import Any, assert_never
 from tfmesos.client._calls import PROTOBUF, TEXT_LIMIT, CallLink
 from tfmesos.client._executor_moves import (
     Action,
+    CallOver,
     CallRefused,
     Deliver,
     Disconnect,
@@ -18,6 +19,7 @@ from tfmesos.client._executor_moves import (
     Failed,
     Finish,
     Input,
+    LeaveWanted,
     MessageWanted,
     Refused,
     Send,
@@ -48,7 +50,8 @@ class ExecutorClient:
     HEARTBEAT is not yielded; SUBSCRIBED is, each time. With checkpointing a lost agent is waited for (as long as
     MESOS_RECOVERY_TIMEOUT says) and subscribed to anew, telling it all that it has not acknowledged; without, or when
     it does not return, a SHUTDOWN is yielded as if it had sent one. The iteration ends MESOS_EXECUTOR_SHUTDOWN_GRACE_
-    PERIOD after a SHUTDOWN, and after an ERROR event (yielded); it raises SubscriptionRejected or CallRejected.
+    PERIOD after a SHUTDOWN, after an ERROR event (yielded), and by `leave`; it raises SubscriptionRejected or
+    CallRejected.
     """
 
     def __init__(
@@ -98,6 +101,13 @@ class ExecutorClient:
     def message(self, data: bytes) -> None:
         """Send a message to the framework; never waits. It is lost if there is no subscription."""
         self._handle(MessageWanted(data))
+
+    def leave(self) -> None:
+        """After a SHUTDOWN: end the iteration as soon as the agent has all that was sent, acknowledged or not.
+
+        Of a framework that is gone it acknowledges nothing.
+        """
+        self._handle(LeaveWanted())
 
     async def __aenter__(self) -> "ExecutorClient":
         await self._group.__aenter__()
@@ -165,19 +175,11 @@ class ExecutorClient:
         self._spawn(self._post(self._calls, call))
 
     async def _post(self, link: CallLink, call: executor_pb2.Call) -> None:
-        try:
-            answer = await link.post(call.SerializeToString())
-        except TransportError as error:
-            if link is self._calls:
-                self._handle(Failed(f"the connection for calls: {error}"))
-            return
-        if answer.status == 202 or link is not self._calls:
-            return
-        if answer.status == 503:
-            self._handle(Failed("the agent is recovering"))
-            return
-        name = executor_pb2.Call.Type.Name(call.type)
-        self._handle(CallRefused(CallRejected(name, answer.status, answer.body.decode(errors="replace"))))
+        fault = await _fault_of(link, call)
+        if fault is not None and link is self._calls:
+            self._handle(fault)
+        if link is self._calls:
+            self._handle(CallOver())
 
     async def _subscribe(self, call: executor_pb2.Call) -> None:
         try:
@@ -201,3 +203,17 @@ class ExecutorClient:
             for event in events:
                 self._handle(EventArrived(event))
             await self._inbox.wait_room()
+
+
+async def _fault_of(link: CallLink, call: executor_pb2.Call) -> Input | None:
+    """Make a call; what went wrong."""
+    try:
+        answer = await link.post(call.SerializeToString())
+    except TransportError as error:
+        return Failed(f"the connection for calls: {error}")
+    if answer.status == 202:
+        return None
+    if answer.status == 503:
+        return Failed("the agent is recovering")
+    name = executor_pb2.Call.Type.Name(call.type)
+    return CallRefused(CallRejected(name, answer.status, answer.body.decode(errors="replace")))

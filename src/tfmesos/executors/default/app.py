@@ -86,6 +86,8 @@ class _Shell:
                     self._take(event)
                     if self._core.is_done and not client.has_unacknowledged:
                         return 0
+                if not client.is_overdue:
+                    return 0
         except ClientError as error:
             _log.error("%s", error)
             return 1
@@ -118,6 +120,8 @@ class _Shell:
 
     def _handle(self, event: Input) -> None:
         self._perform(self._core.handle(event, asyncio.get_running_loop().time()))
+        if self._core.is_shut_down:
+            self._client.leave()
 
     def _perform(self, actions: Iterable[Action]) -> None:
         for action in actions:

@@ -64,6 +64,11 @@ class Core:
         return not self._members and (self._has_launched or self._is_shutting_down)
 
     @property
+    def is_shut_down(self) -> bool:
+        """Whether it is to end and nothing is left; what was told need not be acknowledged any more."""
+        return self._is_shutting_down and not self._members
+
+    @property
     def tasks(self) -> Sequence[str]:
         """The ids of the tasks that are not over."""
         return [member.task.task_id.value for member in self._members.values()]
