@@ -92,6 +92,19 @@ def stop_signals() -> "asyncio.Event":
     return stop
 
 
+async def started(start: Coroutine[Any, Any, None], stop: "asyncio.Event") -> bool:
+    """Whether it came to its end before `stop`; if not, it was cancelled. A start may wait for long for others."""
+    import asyncio
+
+    starting, stopping = asyncio.create_task(start), asyncio.create_task(stop.wait())
+    await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait({starting})
+    return not starting.cancelled() and starting.result() is None
+
+
 def _serve(program: str, flags: F, serve: Callable[[F], Coroutine[Any, Any, None]]) -> None:
     import asyncio
     import logging

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfmesos.agent import AgentFlags
-from tfmesos.cli.daemon import Mode, run_daemon, stop_signals
+from tfmesos.cli.daemon import Mode, run_daemon, started, stop_signals
 from tfmesos.cli.printing import print_text
 from tfmesos.flags import FlagError, load_flags
 
@@ -58,7 +58,8 @@ async def _serve(flags: AgentFlags) -> None:
     except MasterAddressError as error:
         raise FlagError(str(error)) from error
     agent = Agent(flags, detector=detector)
-    await agent.start()
+    if not await started(agent.start(), stop):
+        return
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _leave, agent, stop)
     stopped = asyncio.create_task(agent.wait_stopped())
     signalled = asyncio.create_task(stop.wait())
