@@ -171,7 +171,7 @@ _CONTAINERS = (
         "better",
         "by flags of the agent (--container_log_max_size, --container_log_max_files); in Mesos by a module",
     ),
-    Feature("isolators posix/cpu, posix/mem, filesystem/posix", "yes", "they measure nothing away, as in Mesos"),
+    Feature("isolators posix/cpu, posix/mem, filesystem/posix", "yes", "they enforce nothing, as in Mesos"),
     Feature(
         "isolators cgroups/cpu, cgroups/mem, cgroups/devices, cgroups/pids, cgroups/all, linux/devices",
         "better",
