@@ -65,8 +65,6 @@ def _inherited(options: RunOptions) -> Iterable[tuple[bytes, bytes]]:
     if options.container.image is not None:
         return []
     own = own_variables(options)
-    if any(job.gpus for job in options.jobs):
-        own.pop(
-            VISIBLE_CARDS.encode(), None
-        )  # it says which cards the job may use; which task has which is the agent's
+    if any(job.gpus for job in options.jobs):  # it says which the job may use; which task has which, the agent says
+        own.pop(VISIBLE_CARDS.encode(), None)
     return own.items() if options.embedded else [pair for pair in own.items() if SHARED.fullmatch(pair[0])]
