@@ -23,7 +23,8 @@ async def test_a_failed_fetch_fails_the_task_with_mesos_text(agent: Agent, maste
     assert (status.state, status.source) == (mesos_pb2.TASK_FAILED, _Status.SOURCE_AGENT)
     assert status.reason == _Status.REASON_CONTAINER_LAUNCH_FAILED
     assert re.fullmatch(
-        r"Failed to launch container: Failed to fetch all URIs for container '[0-9a-f-]{36}': exited with status 1",
+        r"Failed to launch container: Failed to fetch all URIs for container '[0-9a-f-]{36}': exited with status 1: "
+        r"Failed to fetch '/no/such/file': there is no file '/no/such/file'",
         status.message,
     )
 

@@ -117,6 +117,18 @@ DIFFERENCES: tuple[Difference, ...] = (
         absent={"mesos-execute": (455,)},
     ),
     Difference(
+        what="the message of a task whose URIs cannot be fetched",
+        ours="Mesos' text, and behind it the reason: `…: exited with status 1: Failed to fetch '/x': there is no file "
+        "'/x'`",
+        reason="Mesos tells it in the sandbox only",
+        texts={
+            "agent-kill-and-fail": (
+                r"message is \"Failed to launch container: Failed to fetch all URIs for container '[^']*': exited with "
+                r"status 1: Failed to fetch '/no/such/file\.tgz': there is no file '/no/such/file\.tgz'\", not \".*\"",
+            )
+        },
+    ),
+    Difference(
         what="executors of recorded sessions",
         ours="the replay has the recorded executor speak, and lets the agent start a program that only waits; so "
         "ExecutorInfo is CUSTOM and has that program's command",

@@ -158,7 +158,7 @@ _CONTAINERS = (
     Feature(
         "fetcher: file, http(s), ftp, archives, executable, output_file, cache",
         "better",
-        "nothing leaves the sandbox; stalled and cut downloads fail; passwords in URIs are not logged",
+        "nothing leaves the sandbox; stalled and cut downloads fail; passwords and queries in URIs are not told",
     ),
     Feature("fetcher: hdfs, s3 and others by hadoop", "no", ""),
     Feature(

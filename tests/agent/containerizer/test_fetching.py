@@ -35,7 +35,8 @@ async def test_a_failed_fetch_has_mesos_text(containerizer: Containerizer, confi
     with pytest.raises(LaunchFailed) as failed:
         await containerizer.launch(configure("", command=_command("true", "/no/such")))
 
-    assert str(failed.value) == "Failed to fetch all URIs for container 'c': exited with status 1"
+    reason = "Failed to fetch '/no/such': there is no file '/no/such'"
+    assert str(failed.value) == f"Failed to fetch all URIs for container 'c': exited with status 1: {reason}"
     assert containerizer.find(ContainerId("c")) is None
 
 

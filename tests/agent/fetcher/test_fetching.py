@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import gzip
 import os
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from tests.agent.fetcher.conftest import Order, Web, content, log, stall
 from tests.agent.waiting import eventually
 from tfmesos.agent import AgentFlags
+from tfmesos.agent.fetch_program.uris import shown
 from tfmesos.agent.fetcher import Fetcher, FetchFailed, FetchOrder
 from tfmesos.agent.fetcher.items import basename
 from tfmesos.supervision import Supervisors
@@ -90,10 +92,61 @@ async def test_only_200_is_a_file(fetcher: Fetcher, order: Order, web: Web, stat
     with pytest.raises(FetchFailed) as failed:
         await fetcher.fetch(wanted)
 
-    assert str(failed.value) == "Failed to fetch all URIs for container 'c': exited with status 1"
-    url = f"{web.url}/f"
-    assert f"Failed to fetch '{url}': Error downloading resource, received HTTP return code {status}\n" in log(wanted)
+    reason = f"Failed to fetch '{web.url}/f': Error downloading resource, received HTTP return code {status}"
+    assert str(failed.value) == f"Failed to fetch all URIs for container 'c': exited with status 1: {reason}"
+    assert log(wanted).endswith(f"{reason}\n")
     assert content(wanted) == {}
+
+
+@pytest.mark.parametrize(
+    "rest", ["/f?key=topsecret", "/f#topsecret", "/f topsecret?x", "/x:topsecret@h/f", ":topsecret", "?topsecret"]
+)
+async def test_no_secret_is_told(fetcher: Fetcher, order: Order, web: Web, rest: str) -> None:
+    scheme, _, host = web.url.partition("://")
+    wanted = order(URI(value=f"{scheme}://me:topsecret@{host}{rest.replace(' ', chr(1))}", output_file="f"))
+
+    with pytest.raises(FetchFailed) as failed:
+        await fetcher.fetch(wanted)
+
+    hidden = rest in ("/f topsecret?x", "/x:topsecret@h/f")  # a path is none
+    assert ("topsecret" in str(failed.value) + log(wanted)) is hidden
+
+
+@pytest.mark.parametrize("value", ["http://me:secret@host/", "ftp://me:secret@host/?secret"])
+async def test_no_secret_is_told_of_a_uri_without_a_name(fetcher: Fetcher, order: Order, value: str) -> None:
+    with pytest.raises(FetchFailed) as failed:
+        await fetcher.fetch(order(URI(value=value)))
+
+    assert "names no file" in str(failed.value)
+    assert "secret" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("uri", "text"),
+    [
+        ("https://me:pw@host:8080/a/b?key=1#x", "https://host:8080/a/b?..."),
+        ("ftp://me@[::1]:21/a", "ftp://[::1]:21/a"),
+        ("http://me:p/w@host/a", "http://..."),
+        ("http://host/@scope/a", "http://host/@scope/a"),
+        ("file:///a?b#c", "file:///a?b#c"),
+        ("/a?b@c", "/a?b@c"),
+    ],
+)
+def test_a_uri_is_shown_without_secrets(uri: str, text: str) -> None:
+    assert shown(uri) == text
+
+
+async def test_a_servers_words_reach_no_terminal(fetcher: Fetcher, order: Order, web: Web) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"\x1b[2Jnonsense\r\n\r\n")
+
+    web.answers["/f"] = answer
+
+    with pytest.raises(FetchFailed) as failed:
+        await fetcher.fetch(order(URI(value=f"{web.url}/f")))
+
+    assert "nonsense" in str(failed.value)
+    assert str(failed.value).isprintable()
 
 
 async def test_a_download_that_ends_early_fails(fetcher: Fetcher, order: Order, web: Web) -> None:

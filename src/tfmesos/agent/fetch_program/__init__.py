@@ -7,5 +7,6 @@ sources.py    where bytes come from: files of this machine, http, https, ftp
 ftp.py        how bytes come from an FTP server
 places.py     where they go: a directory that nothing can leave
 archives.py   what is extracted
-__main__.py   one URI after the other; exit status 1 with a line on stderr for the first that fails
+uris.py       how a URI is shown
+__main__.py   one URI after the other; exit status 1 with a line on stdout and in the log for the first that fails
 """

@@ -1,4 +1,4 @@
-"""Fetch one URI after the other into the current directory.
+"""Fetch one URI after the other into the current directory. Standard output is the agent's: why that failed.
 
 Starts with the agent's rights and gives them up when all modules are loaded: the task's user may not be able to read
 them. Nothing that is a user's is touched before.
@@ -19,7 +19,8 @@ from tfmesos.agent.fetch_program.archives import extract_archive, extractor_of
 from tfmesos.agent.fetch_program.errors import FetchError
 from tfmesos.agent.fetch_program.job import Item, Job
 from tfmesos.agent.fetch_program.places import Place
-from tfmesos.agent.fetch_program.sources import shown, write_source
+from tfmesos.agent.fetch_program.sources import write_source
+from tfmesos.agent.fetch_program.uris import shown
 
 _MEMORY = 2 * 1024**3
 """An archive can say that it has headers of any size."""
@@ -38,7 +39,7 @@ def main() -> int:
             _fetch(item, job, place)
         except (FetchError, OSError) as error:
             reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            _say(f"Failed to fetch '{shown(item.uri)}': {reason}")
+            _fail(f"Failed to fetch '{shown(item.uri)}': {reason}")
             return 1
     return 0
 
@@ -53,7 +54,6 @@ def _become(job: Job) -> None:
 
 def _open_log(path: str) -> None:
     log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())
     os.close(log)
 
@@ -75,8 +75,17 @@ def _fetch(item: Item, job: Job, place: Place) -> None:
 
 
 def _say(line: str) -> None:
+    _write(sys.stderr.fileno(), line)
+
+
+def _fail(line: str) -> None:
+    _say(line)
+    _write(sys.stdout.fileno(), line)
+
+
+def _write(descriptor: int, line: str) -> None:
     with contextlib.suppress(OSError):  # a full disk is told by what could not be written there
-        os.write(sys.stderr.fileno(), f"{line}\n".encode("utf-8", "surrogateescape"))
+        os.write(descriptor, f"{line}\n".encode("utf-8", "surrogateescape"))
 
 
 if __name__ == "__main__":

@@ -31,13 +31,6 @@ _CERTIFICATES = (
 )
 
 
-def shown(uri: str) -> str:
-    """A URI without the name and password in it."""
-    head, separator, rest = uri.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{head}{separator}{host.rpartition('@')[2]}{slash}{path}" if separator else uri
-
-
 def write_source(item: Item, job: Job, place: Place) -> None:
     """Write what a URI leads to under the item's name. Raises FetchError, OSError."""
     scheme, separator, _ = item.uri.partition("://")
@@ -106,9 +99,13 @@ def _download(item: Item, stall_timeout_s: float, place: Place) -> None:
         raise FetchError(f"Error downloading resource: the server said {' '.join(str(error).split())!r}") from error
     except EOFError as error:
         raise FetchError("Error downloading resource: the server left") from error
-    except (http.client.HTTPException, ValueError) as error:
+    except http.client.InvalidURL as error:  # its text quotes what may be secret
+        raise FetchError("Error downloading resource: it is no valid URL") from error
+    except (http.client.HTTPException, UnicodeError) as error:
         reason = " ".join(str(error).split())  # it may quote a line of the answer, with its end
         raise FetchError(f"Error downloading resource: {type(error).__name__}: {reason}") from error
+    except ValueError as error:
+        raise FetchError("Error downloading resource: it is no valid URL") from error
 
 
 def _receive(answer: http.client.HTTPResponse | FtpAnswer, file: BinaryIO, limit: int | None) -> None:

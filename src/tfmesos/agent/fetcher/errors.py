@@ -4,7 +4,7 @@ from tfmesos.agent.errors import AgentError
 
 
 class FetchFailed(AgentError):
-    """Not all URIs were fetched; the text has Mesos' form, the reason of each is in the sandbox's stderr."""
+    """Not all URIs were fetched; the text begins as Mesos' does. The sandbox's stderr tells more."""
 
     def __init__(self, container_id: str, reason: str) -> None:
         super().__init__(f"Failed to fetch all URIs for container '{container_id}': {reason}")

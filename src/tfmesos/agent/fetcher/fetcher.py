@@ -25,6 +25,9 @@ _PACKAGES = str(Path(__file__).resolve().parents[3])
 _PASSED_ON = ("SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 """Of the agent's environment: how this machine reaches others (Mesos 1.11: the fetcher inherits all of it)."""
 
+_LONGEST_REPORT = 2000
+"""Bytes of why a child failed that are passed on."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOrder:
@@ -80,23 +83,16 @@ class Fetcher:
                     source = await held.enter_async_context(self.cache.hold(uri.value, order.user, order.identity))
                 items.append(to_item(uri, source))
             try:
-                end = await self._run(
-                    items, order.container_id, order.sandbox, f"{order.sandbox}/stderr", order.identity
-                )
-            except SupervisionError as error:
+                await self._run(items, order.container_id, order.sandbox, f"{order.sandbox}/stderr", order.identity)
+            except (FetchError, SupervisionError) as error:
                 raise FetchFailed(order.container_id, str(error)) from error
-        if end.wait_status != 0:
-            raise FetchFailed(order.container_id, _how(end))
 
     async def _fill_cache(self, uri: str, directory: str, name: str, identity: Identity | None) -> None:
         item = Item(uri=uri, name=name, limit=self._flags.fetcher_cache_size)
-        end = await self._run([item], f"cache entry {name}", directory, os.devnull, identity)
-        if end.wait_status != 0:
-            raise FetchError(_how(end))
+        await self._run([item], f"cache entry {name}", directory, os.devnull, identity)
 
-    async def _run(
-        self, items: Sequence[Item], what: str, directory: str, log: str, identity: Identity | None
-    ) -> Termination:
+    async def _run(self, items: Sequence[Item], what: str, directory: str, log: str, identity: Identity | None) -> None:
+        """Raises FetchError with how the child ended, and why."""
         job = Job(
             items=tuple(items),
             frameworks_home=self._flags.frameworks_home,
@@ -106,12 +102,21 @@ class Fetcher:
             groups=identity.groups if identity else (),
             log=log,
         )
+        report = os.memfd_create("fetch report")  # no name, so nobody else has a hand in it
+        try:
+            end = await self._end_of(job, what, directory, f"/proc/{os.getpid()}/fd/{report}")
+            if end.wait_status != 0:
+                raise FetchError(_how(end) + _why(os.pread(report, _LONGEST_REPORT, 0)))
+        finally:
+            os.close(report)
+
+    async def _end_of(self, job: Job, what: str, directory: str, report: str) -> Termination:
         spec = ProcessSpec(
             id=f"fetcher of {what}",
             argv=(sys.executable, "-s", "-P", "-m", "tfmesos.agent.fetch_program"),
             environment={**self._environment, **job.to_environment()},
             directory=directory,
-            stdout=os.devnull,
+            stdout=report,
             stderr=os.devnull,
         )
         process = await self._supervisors.launch(spec)
@@ -122,6 +127,14 @@ class Fetcher:
             process.kill(0.0)
             await process.wait()
             raise
+
+
+def _why(report: bytes) -> str:
+    """The last line of what the child said, if it said anything; servers and tasks have chosen parts of it."""
+    lines = report.decode(errors="replace").splitlines()
+    if not lines:
+        return ""
+    return ": " + "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in lines[-1])
 
 
 def _how(end: Termination) -> str:
