@@ -45,10 +45,9 @@ class GpuCluster:
     def __init__(self, machine: GpuMachine, *more: str, isolation: str = ISOLATION, master: str = "") -> None:
         self.machine = machine
         self.mark = new_mark()
-        self._own_address = f"127.0.0.1:{free_port()}"
-        self.address = master or self._own_address
+        self.address = master or f"127.0.0.1:{free_port()}"
         self.agent_address = f"127.0.0.1:{free_port()}"
-        self.master = None if master else self._build_master()
+        self.master = None if master else build_master(self.address, self.directory, self.mark)
         self._flags = (isolation, more)
         self.agent = self._build_agent(*self._flags)
 
@@ -157,13 +156,6 @@ class GpuCluster:
     def _cgroups_of_containers(self) -> list[Path]:
         return [cgroup for cgroup in self.machine.cgroups_left() if cgroup.name != self.machine.cgroups_root]
 
-    def _build_master(self) -> Daemon:
-        host, _, port = self._own_address.partition(":")
-        words = [f"--ip={host}", f"--port={port}", f"--work_dir={self.directory}/master"]
-        return Daemon(
-            "mesos_master", [*words, "--allocation_interval=50ms"], self.directory / "master.log", self.mark
-        )  # fmt: skip
-
     def _build_agent(self, isolation: str, more: tuple[str, ...]) -> Daemon:
         host, _, port = self.agent_address.partition(":")
         words = [
@@ -176,3 +168,10 @@ class GpuCluster:
             words.append("--resources=cpus:6;mem:4096;disk:1024;ports:[]")
         log = self.directory / "agent.log"
         return Daemon("mesos_agent", [*words, *more], log, self.mark, through=self.machine.command)
+
+
+def build_master(address: str, directory: Path, mark: str) -> Daemon:
+    """A master that is not started; its files are in the directory."""
+    host, _, port = address.partition(":")
+    words = [f"--ip={host}", f"--port={port}", f"--work_dir={directory}/master", "--allocation_interval=50ms"]
+    return Daemon("mesos_master", words, directory / "master.log", mark)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from tests.gpu.cluster import GpuCluster
-from tests.gpu.conftest import StartGpuCluster
+from tests.gpu.conftest import StartGpuCluster, one_view
 from tests.gpu.framework import fill, gpu_framework
 from tfmesos.client import AgentClient
 from tfmesos.transport import TcpAddress
@@ -104,6 +104,7 @@ def test_a_node_that_a_task_makes_opens_no_other_card(start_gpu_cluster: StartGp
     ]
 
 
+@one_view
 async def test_it_is_told_what_a_container_has(start_gpu_cluster: StartGpuCluster) -> None:
     cluster = start_gpu_cluster(cards=2)
     async with gpu_framework(cluster.address) as framework:

@@ -9,7 +9,7 @@ from urllib.error import URLError
 import pytest
 
 from tests.gpu.cluster import GpuCluster
-from tests.gpu_machine import StartGpuMachine, View
+from tests.gpu_machine import StartGpuMachine
 
 CARDS = 2
 OURS = "cgroups/devices,gpu/nvidia"
@@ -55,7 +55,6 @@ def gpus_or_fault(cluster: GpuCluster) -> float | str:
     ],
 )
 def test_flag_validation(
-    view: View,
     start_gpu_machine: StartGpuMachine,
     clusters: list[GpuCluster],
     isolation: str,
@@ -64,7 +63,7 @@ def test_flag_validation(
     expected: float | str,
 ) -> None:
     flags = [f"--resources={resources}"] + ([] if devices is None else [f"--nvidia_gpu_devices={devices}"])
-    cluster = GpuCluster(start_gpu_machine(view=view, cards=CARDS), *flags, isolation=isolation)
+    cluster = GpuCluster(start_gpu_machine(cards=CARDS), *flags, isolation=isolation)
     clusters.append(cluster)
 
     found = gpus_or_fault(cluster)

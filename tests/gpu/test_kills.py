@@ -27,7 +27,7 @@ from tfmesos.client import NotSubscribed
 from tfmesos.wire import mesos_pb2
 
 CARDS = 4
-ROUNDS = int(os.environ.get("TFMESOS_CHAOS_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("TFMESOS_CHAOS_ROUNDS", "6"))
 SEED = int(os.environ.get("TFMESOS_CHAOS_SEED", "0")) or Random().randrange(1, 1 << 32)
 pytestmark = pytest.mark.timeout(120 + 10 * ROUNDS)
 

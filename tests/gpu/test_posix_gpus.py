@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tests.agent.waiting import eventually
-from tests.gpu.conftest import StartGpuCluster
+from tests.gpu.conftest import StartGpuCluster, one_view
 from tests.gpu.framework import gpu_framework
 
 SHOW = 'echo "$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER"; exec sleep 1000'
 
 
+@one_view
 async def test_each_task_is_told_its_own_cards_and_one_without_that_it_has_none(
     start_gpu_cluster: StartGpuCluster,
 ) -> None:

@@ -11,7 +11,7 @@ from random import Random
 
 from tests.agent.waiting import eventually
 from tests.chaos.traces import command_of
-from tests.gpu.conftest import StartGpuCluster
+from tests.gpu.conftest import StartGpuCluster, one_view
 from tests.gpu.framework import gpu_framework
 from tests.gpu_machine import Description
 from tfmesos.wire import mesos_pb2
@@ -118,6 +118,7 @@ async def test_no_executor_finds_too_few_cards_after_an_offer(start_gpu_cluster:
         await framework.wait_offers(gpus=2)
 
 
+@one_view
 async def test_cards_of_a_framework_that_was_torn_down_are_waited_for(start_gpu_cluster: StartGpuCluster) -> None:
     cluster = start_gpu_cluster("--executor_shutdown_grace_period=3secs", cards=2)
     async with gpu_framework(cluster.address) as first:
@@ -135,6 +136,7 @@ async def test_cards_of_a_framework_that_was_torn_down_are_waited_for(start_gpu_
         assert command_of(old) == []
 
 
+@one_view
 async def test_an_agent_that_lacks_the_card_of_a_task_says_so_and_the_task_goes_on(
     start_gpu_cluster: StartGpuCluster,
 ) -> None:

@@ -1,12 +1,12 @@
 """What Apache Mesos' own tests of GPUs assert, one by one (1.11: tests/containerizer/nvidia_gpu_isolator_tests.cpp).
 
-Driven through the programs, on both versions of cgroups. Those of the volume are in tests/agent/gpu, those of
-`--resources` and `--nvidia_gpu_devices` in test_flags.py; those that need images or docker are not here.
+Driven through the programs, on both versions of cgroups where that matters. Those of the volume are in tests/agent/gpu,
+those of `--resources` and `--nvidia_gpu_devices` in test_flags.py; those that need images or docker are not here.
 """
 
 from __future__ import annotations
 
-from tests.gpu.conftest import StartGpuCluster
+from tests.gpu.conftest import StartGpuCluster, one_view
 from tests.gpu.framework import gpu_framework
 from tfmesos.wire import mesos_pb2
 
@@ -26,6 +26,7 @@ def test_verify_device_access(start_gpu_cluster: StartGpuCluster) -> None:
     assert cluster.wait_no_cgroup() == []
 
 
+@one_view
 async def test_fractional_resources(start_gpu_cluster: StartGpuCluster) -> None:
     cluster = start_gpu_cluster("--resources=cpus:1;mem:128;gpus:1", "--nvidia_gpu_devices=0")
     async with gpu_framework(cluster.address) as framework:
@@ -38,12 +39,14 @@ async def test_fractional_resources(start_gpu_cluster: StartGpuCluster) -> None:
     assert "The 'gpus' resource must be an unsigned integer" in status.message
 
 
+@one_view
 def test_discovery(start_gpu_cluster: StartGpuCluster) -> None:
     cluster = start_gpu_cluster("--resources=cpus:1", cards=3)
     assert cluster.get("/state")["resources"]["gpus"] == 3
     assert cluster.metric("slave/gpus_total") == 3
 
 
+@one_view
 async def test_allocator(start_gpu_cluster: StartGpuCluster) -> None:
     """Counts, the lowest first, nothing twice, what is freed is there again: as it shows from outside."""
     cluster = start_gpu_cluster(cards=2)
