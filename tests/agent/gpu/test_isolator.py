@@ -15,8 +15,9 @@ from tests.gpu_machine import Description, Driver
 from tests.gpu_machine.cards import build_cards
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind
-from tfmesos.agent.gpu import GpuIsolator, GpuSupply, find_gpus
-from tfmesos.agent.isolators import IsolationFailed, LaunchEdits
+from tfmesos.agent.errors import BadAgentFlags
+from tfmesos.agent.gpu import GpuIsolator, GpuSupply, find_gpus, gpu_isolators
+from tfmesos.agent.isolators import IsolationFailed, LaunchEdits, parse_isolation
 from tfmesos.cgroups import Device
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
@@ -359,3 +360,11 @@ async def test_statistics_and_metrics_tell_what_the_cards_do(
     }
     await isolator.cleanup(ROOT)
     assert isolator.numbers()[f"slave/gpus/{card.uuid}/held"] == 0.0
+
+
+async def test_a_library_that_is_not_there_is_named(tmp_path: Path) -> None:
+    flags = AgentFlags(master="none", work_dir="/none", isolation="posix/gpus", nvidia_library="/nowhere/nvml.so")
+    supply = await find_gpus(flags)
+
+    with pytest.raises(BadAgentFlags, match=r"posix/gpus.*NVML is not available: .*--nvidia_library=/nowhere/nvml.so"):
+        await gpu_isolators(parse_isolation(flags.isolation), supply, lambda container_id: tmp_path)

@@ -41,6 +41,8 @@ class GpuSupply:
     units: tuple[Unit, ...] = ()
     machine: Machine | None = None
     """None where nobody asked NVML, or it is not there."""
+    missing: NvmlMissing | None = None
+    """Why NVML is not there, if it was wanted."""
     nvml: Nvml | None = None
     """To be called in `thread` only."""
     thread: NvmlThread = field(default_factory=NvmlThread)
@@ -70,6 +72,7 @@ async def _find(wish: Wish, library: str, root: Path) -> GpuSupply:
     thread, nvml, machine = NvmlThread(), None, None
     fault: NvmlMissing | NvmlFailed | None = None
     if wish.is_isolated:
+        _log.info("asking the driver for its cards, by %s", library)  # which it may leave open for long
         try:
             nvml, machine = await discover(library, thread)
         except (NvmlMissing, NvmlFailed) as error:
@@ -83,7 +86,10 @@ async def _find(wish: Wish, library: str, root: Path) -> GpuSupply:
         _log.warning("--resources offers %s as it stands, no card is looked for or isolated: %s", offer.resources, why)
     if machine is not None:
         _tell(machine, offered)
-    return GpuSupply(resources=offer.resources, units=offered, machine=machine, nvml=nvml, thread=thread)
+    missing = fault if isinstance(fault, NvmlMissing) else None
+    return GpuSupply(
+        resources=offer.resources, units=offered, machine=machine, missing=missing, nvml=nvml, thread=thread
+    )
 
 
 def _tell(machine: Machine, offered: Collection[Unit]) -> None:

@@ -247,7 +247,8 @@ async def gpu_isolators(
         return []
     try:
         if supply.nvml is None:
-            raise GpuError("Cannot create the Nvidia GPU isolator: NVML is not available: install NVIDIA's driver")
+            why = supply.missing or "NVML is not available"
+            raise GpuError(f"Cannot create the Nvidia GPU isolator: {why}; install NVIDIA's driver")
         control = await control_devices(root) if name == GPU_NVIDIA else None
     except GpuError as error:
         raise BadAgentFlags(f"Failed to create isolator '{name}': {error}") from error
