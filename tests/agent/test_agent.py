@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import pwd
 import signal
@@ -25,6 +26,7 @@ from tests.agent.in_test_master import (
 )
 from tests.agent.waiting import eventually
 from tfmesos.agent import Agent, AgentFlags, AgentStopped, BadAgentFlags, WorkDirInUse
+from tfmesos.discovery import build_detector
 from tfmesos.transport import BindError, TcpAddress, UnixAddress
 from tfmesos.wire import internal_pb2, mesos_pb2
 
@@ -434,6 +436,24 @@ async def test_a_masters_order_to_shut_down_is_an_error(agent: Agent, master: In
 
     with pytest.raises(AgentStopped, match="Machine is `DOWN`"):
         await agent.wait_stopped()
+
+
+async def test_an_agent_that_is_no_master_is_told_and_asked_again(
+    agent: Agent, flags: AgentFlags, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    caplog.set_level(logging.INFO)
+    address = str(agent.address)
+    lost = Agent(
+        _with(flags, work_dir=str(tmp_path / "lost"), runtime_dir=str(tmp_path / "run")),
+        detector=build_detector(address),
+    )
+    await lost.start()
+
+    told = f"{address} answers, but it is a Mesos agent, not a master (masters listen on 5050 by default)"
+    await eventually(lambda: told in caplog.text)
+    asked = caplog.text.count(f"registering with master@{address}")
+    await eventually(lambda: caplog.text.count(f"registering with master@{address}") > asked)
+    await lost.close()
 
 
 async def test_orders_of_strangers_are_ignored(agent: Agent, master: InTestMaster) -> None:

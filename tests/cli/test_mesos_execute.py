@@ -4,10 +4,12 @@ import re
 import shlex
 import signal
 from collections.abc import AsyncIterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
-from tests.cli.programs import MESOS_EXECUTE, Result, Workplace
+from tests.cli.programs import MESOS_EXECUTE, TFRUN, Result, Workplace
 from tfmesos.local import LocalCluster, LocalNeeds
 from tfmesos.version import __version__
 
@@ -181,6 +183,33 @@ def test_the_version_is_that_of_mesos_and_behind_it_ours(workplace: Workplace) -
     result = workplace.run(*MESOS_EXECUTE, "--version", "--nonsense")
 
     assert (result.status, result.output) == (0, f"mesos 1.11.0 (TFMesos {__version__})\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "status"), [((*MESOS_EXECUTE, "--name=x", "--command=true"), 1), ((*TFRUN, "-w", "1"), 69)]
+)
+async def test_an_agent_is_no_master(workplace: Workplace, master: str, program: list[str], status: int) -> None:
+    agent = master.replace("master.sock", "agent.sock")
+    words = [f"--master={agent}"] if status == 1 else ["-m", agent, "--", "true"]
+
+    result = workplace.run(*program, *words)
+
+    told = f"{agent} answers, but it is a Mesos agent, not a master (masters listen on 5050 by default)\n"
+    assert (result.status, result.output) == (status, "")
+    assert result.errors in (told, f"tfrun: {told}")
+
+
+def test_a_web_server_is_no_master(workplace: Workplace) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        address = f"127.0.0.1:{server.server_port}"
+        result = execute(workplace, address, "--name=x", "--command=true")
+        server.shutdown()
+        thread.join()
+
+    told = f"{address} answers, but it is another web server, not a master (masters listen on 5050 by default)\n"
+    assert (result.status, result.output, result.errors) == (1, "", told)
 
 
 @pytest.mark.stock

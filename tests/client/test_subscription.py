@@ -31,8 +31,8 @@ from tfmesos.client._moves import (
     parse_location,
 )
 from tfmesos.client._subscription import MISSED_HEARTBEATS, PATH, IllegalTransition, State, Subscription
-from tfmesos.client.errors import MasterUnreachable, SubscriptionRejected
-from tfmesos.discovery import Leader
+from tfmesos.client.errors import MasterUnreachable, NotAMaster, SubscriptionRejected
+from tfmesos.discovery import Leader, Stranger
 from tfmesos.transport import TcpAddress, UnixAddress
 from tfmesos.wire import mesos_pb2, scheduler_pb2
 
@@ -144,6 +144,21 @@ def test_a_refusal_ends_it_with_the_masters_text(status: int) -> None:
     assert isinstance(error, SubscriptionRejected)
     assert (error.status, error.message) == (status, "401 Unauthorized.")
     assert play(core, *TO_SUBSCRIBED) == []
+
+
+@pytest.mark.parametrize(("status", "state"), [(400, State.ENDED), (404, State.WAITING), (503, State.WAITING)])
+def test_who_is_no_master_ends_it_unless_one_may_come(status: int, state: State) -> None:
+    core = core_of()
+    actions = play(
+        core, LeaderDetected(LEADERS[0]), Answered(status=status, text="(a web page)", stranger=Stranger.WEB_SERVER)
+    )
+    assert core.state is state
+    if state is State.WAITING:
+        assert core.trouble == f"{status} (a web page)"
+    else:
+        (error,) = [a.error for a in actions if isinstance(a, Finish)]
+        assert isinstance(error, NotAMaster)
+        assert (error.stranger, error.exit_status) == (Stranger.WEB_SERVER, 69)
 
 
 def test_nobody_reached_in_time_says_who_and_why() -> None:

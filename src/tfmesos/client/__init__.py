@@ -14,6 +14,7 @@ from tfmesos.client.errors import (
     ClientError,
     ExecutorEnvironmentError,
     MasterUnreachable,
+    NotAMaster,
     NotSubscribed,
     SubscriptionRejected,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "ExecutorEnvironmentError",
     "MasterClient",
     "MasterUnreachable",
+    "NotAMaster",
     "NotSubscribed",
     "SchedulerClient",
     "SubscriptionRejected",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tfmesos.client.errors import ClientError
-from tfmesos.discovery import Leader
+from tfmesos.discovery import Leader, Stranger
 from tfmesos.transport import Address, TcpAddress
 from tfmesos.wire import scheduler_pb2
 
@@ -41,12 +41,16 @@ class ConnectingFailed(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The head of the answer to SUBSCRIBE; `text` is the body of an answer that is no stream."""
+    """The head of the answer to SUBSCRIBE; `text` is the body of an answer that is no stream.
+
+    `stranger`: who answers a SUBSCRIBE as no master does.
+    """
 
     status: int
     stream_id: str | None = None
     location: str | None = None
     text: str = ""
+    stranger: Stranger | None = None
 
 
 class EventArrived(NamedTuple):

@@ -36,7 +36,7 @@ from tfmesos.client._moves import (
     TimerFired,
     parse_location,
 )
-from tfmesos.client.errors import ClientError, MasterUnreachable, SubscriptionRejected
+from tfmesos.client.errors import ClientError, MasterUnreachable, NotAMaster, SubscriptionRejected
 from tfmesos.discovery import Leader
 from tfmesos.transport import Backoff
 from tfmesos.wire import scheduler_pb2
@@ -208,6 +208,8 @@ class Subscription:
             return self._follow(answer.location or "", now)
         if answer.status in RETRIED:
             return self._retry(f"{answer.status} {answer.text}".strip())
+        if answer.stranger is not None and self._target is not None:
+            return self._end(NotAMaster(self._target.address, answer.stranger))
         return self._end(SubscriptionRejected(answer.text, answer.status))
 
     def _follow(self, location: str, now: float) -> list[Action]:

@@ -2,12 +2,14 @@
 
 ClientError
   MasterUnreachable         no master could be subscribed to in time (exit status 69)
+    NotAMaster              what answers there is none
   SubscriptionRejected      the master (or agent) answered SUBSCRIBE with an error status
   CallRejected              the master (or agent) answered a call with an error status; the text is shown as is
   ExecutorEnvironmentError  a variable that an agent sets for its executors is missing or wrong
   NotSubscribed             the call needs a subscription and there is none, or it was lost before the answer
 """
 
+from tfmesos.discovery import Stranger, stranger_text
 from tfmesos.errors import TfmesosError
 from tfmesos.transport import Address
 
@@ -24,6 +26,15 @@ class MasterUnreachable(ClientError):
     def __init__(self, address: Address | None, why: str) -> None:
         super().__init__(f"no master reached{f' at {address}' if address else ''}: {why}")
         self.address = address
+
+
+class NotAMaster(MasterUnreachable):
+    """What answers at the master's address is none."""
+
+    def __init__(self, address: Address, stranger: Stranger) -> None:
+        ClientError.__init__(self, stranger_text(address, stranger))
+        self.address = address
+        self.stranger = stranger
 
 
 class SubscriptionRejected(ClientError):

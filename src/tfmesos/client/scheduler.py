@@ -30,11 +30,11 @@ from tfmesos.client._moves import (
     TimerFired,
 )
 from tfmesos.client._records import read_messages
-from tfmesos.client._subscription import State, Subscription
+from tfmesos.client._subscription import RETRIED, State, Subscription
 from tfmesos.client._timers import Timers
 from tfmesos.client.errors import CallRejected, NotSubscribed
-from tfmesos.discovery import Detector, Leader
-from tfmesos.transport import HttpConnection, HttpStream, TransportError
+from tfmesos.discovery import Detector, Leader, Stranger, find_stranger
+from tfmesos.transport import Address, HttpConnection, HttpStream, TransportError
 from tfmesos.wire import DecodeError, RecordIOError, mesos_pb2, scheduler_pb2
 
 _CONNECT_TIMEOUT_S = 10.0
@@ -52,8 +52,8 @@ class SchedulerClient:
     """A v1 scheduler. Use it as a context manager and iterate over it for its events.
 
     HEARTBEAT is not yielded; SUBSCRIBED is, each time. A lost stream is subscribed anew, with the same framework id and
-    a capped back-off. The iteration ends after an ERROR event (yielded) or `teardown()`; it raises MasterUnreachable
-    or SubscriptionRejected.
+    a capped back-off. The iteration ends after an ERROR event (yielded) or `teardown()`; it raises MasterUnreachable,
+    NotAMaster or SubscriptionRejected.
     Calls wait for a subscription and are repeated when it is lost before the answer, except those about offers, which
     a lost subscription makes void: they raise NotSubscribed. All raise CallRejected with the master's text.
     Leaving the context closes the connections: the master forgets the framework after its failover_timeout.
@@ -316,7 +316,7 @@ class SchedulerClient:
         try:
             stream = await connection.stream("POST", action.target.path, headers, body)
             if stream.status != 200:
-                self._handle(await _answer_of(stream))
+                self._handle(await _answer_of(stream, action.target.address))
                 return None
             self._handle(Answered(status=200, stream_id=stream.headers.get("mesos-stream-id")))
             return await self._read_events(stream)
@@ -340,6 +340,15 @@ class SchedulerClient:
         return call
 
 
-async def _answer_of(stream: HttpStream) -> Answered:
-    text = (await stream.read(TEXT_LIMIT)).decode(errors="replace")
-    return Answered(status=stream.status, location=stream.headers.get("location"), text=text)
+async def _answer_of(stream: HttpStream, address: Address) -> Answered:
+    """An answer that is no stream. Master and agent take calls at paths of the same name."""
+    body = await stream.read(TEXT_LIMIT)
+    answer = Answered(status=stream.status, location=stream.headers.get("location"), text=body.decode(errors="replace"))
+    if answer.status == 307:
+        return answer
+    if "html" in stream.headers.get("content-type", "").lower():  # Mesos 1.11: errors are plain text
+        return answer._replace(text="(a web page)", stranger=Stranger.WEB_SERVER)
+    if answer.status in RETRIED:
+        return answer
+    stranger = await find_stranger(address)
+    return answer._replace(stranger=stranger) if stranger is Stranger.AGENT else answer

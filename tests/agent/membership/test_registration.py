@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tfmesos.agent.membership.registration import (
     Action,
     Detect,
+    Doubt,
     Join,
     Leave,
     Link,
@@ -46,6 +47,14 @@ def test_it_looks_for_a_master_waits_a_little_links_and_registers() -> None:
     assert core.tick(due) == [Link(MASTER), Register(MASTER, None)]
     assert core.registered(MASTER, "S0", 75.0, 2) == [Join("S0", is_new=True)]
     assert core.deadline() == 77
+
+
+def test_it_doubts_once_whether_it_is_a_master_that_does_not_answer() -> None:
+    core = registration()
+    for master in (MASTER, OTHER):
+        core.found_master(master, 0)
+        tries = [core.tick(now) for now in (100, 200, 300, 400)]
+        assert [Doubt(master) in actions for actions in tries] == [False, True, False, False]
 
 
 def test_it_asks_again_ever_more_slowly_up_to_a_minute() -> None:

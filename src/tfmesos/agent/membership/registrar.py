@@ -11,8 +11,18 @@ from google.protobuf.message import Message
 
 from tfmesos.agent.alarm import Alarm
 from tfmesos.agent.membership.mailbox import Mailbox, send
-from tfmesos.agent.membership.registration import Action, Detect, Join, Leave, Link, Register, Registration, Stop
-from tfmesos.discovery import Detector, Leader, master_pid
+from tfmesos.agent.membership.registration import (
+    Action,
+    Detect,
+    Doubt,
+    Join,
+    Leave,
+    Link,
+    Register,
+    Registration,
+    Stop,
+)
+from tfmesos.discovery import Detector, Leader, find_stranger, master_pid, stranger_text
 from tfmesos.transport import NO_PID, Backoff, ConnectError, LibprocessNode, Pid
 from tfmesos.wire import internal_pb2
 
@@ -63,6 +73,7 @@ class Membership:
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm(self._core.deadline, lambda now: self._do(self._core.tick(now)))
         self._watch: asyncio.Task[None] | None = None
+        self._examination: asyncio.Task[None] | None = None
         self._group: asyncio.TaskGroup | None = None
         self._master = NO_PID
         self.leader: Leader | None = None
@@ -106,8 +117,9 @@ class Membership:
         self._alarm.close()
         if self._master:
             self._node.unlink(self._master)
-        if self._watch is not None:
-            self._watch.cancel()
+        for task in (self._watch, self._examination):
+            if task is not None:
+                task.cancel()
 
     def _pinged(self, sender: Pid, message: internal_pb2.PingSlaveMessage) -> None:
         send(self._node, sender, internal_pb2.PongSlaveMessage())
@@ -139,6 +151,8 @@ class Membership:
                         "registering with %s%s", action.master, f" as {action.agent_id}" if action.agent_id else ""
                     )
                     self.send(self._member.build_registration(action.agent_id))
+                case Doubt():
+                    self._examine()
                 case Join():
                     _log.info("registered with %s as %s", self._master, action.agent_id)
                     self._member.joined(action.agent_id, action.is_new)
@@ -158,6 +172,13 @@ class Membership:
         if self._watch is not None:
             self._watch.cancel()
         self._watch = self._group.create_task(self._watch_leader(), name="detect the leading master")
+
+    def _examine(self) -> None:
+        assert self._group is not None
+        assert self.leader is not None
+        if self._examination is not None:
+            self._examination.cancel()
+        self._examination = self._group.create_task(_tell_stranger(self.leader), name="find out who answers")
 
     async def _watch_leader(self) -> None:
         leader: Leader | None = None
@@ -185,3 +206,9 @@ class Membership:
     def _lost_link(self, to: Pid) -> None:
         if to == self._master:
             self._do(self._core.lost_link(self._loop.time()))
+
+
+async def _tell_stranger(leader: Leader) -> None:
+    stranger = await find_stranger(leader.address)
+    if stranger is not None:
+        _log.error("%s; asking it again and again", stranger_text(leader.address, stranger))

@@ -62,6 +62,13 @@ class Register:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """This master has not answered the first registration: find out whether it is one. Once for each that is found."""
+
+    master: str
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
     """The agent is registered: updates may flow. `is_new`: it has just got its id."""
 
@@ -83,7 +90,7 @@ class Stop:
     reason: str
 
 
-Action = Detect | Link | Register | Join | Leave | Stop
+Action = Detect | Link | Register | Doubt | Join | Leave | Stop
 
 
 class Registration:
@@ -99,6 +106,7 @@ class Registration:
         self._agent_id = agent_id
         self._deadline: float | None = None
         self._backoff_s = 0.0
+        self._tries = 0
         self._is_linked = False
         self._ping_timeout_s = PING_TIMEOUT_S
 
@@ -134,6 +142,7 @@ class Registration:
         self._move(Membership.REGISTERING, now)
         self._master = master
         self._is_linked = False
+        self._tries = 0
         self._backoff_s = max(2 * self._backoff_factor_s, RETRY_MIN_S)
         self._deadline = now + self._random.uniform(0, self._backoff_factor_s)
         return left
@@ -199,7 +208,9 @@ class Registration:
         self._backoff_s = min(self._backoff_s * 2, RETRY_MAX_S)
         links: list[Action] = [] if self._is_linked else [Link(self._master)]
         self._is_linked = True
-        return [*links, Register(self._master, self._agent_id)]
+        self._tries += 1
+        doubts: list[Action] = [Doubt(self._master)] if self._tries == 2 else []
+        return [*links, Register(self._master, self._agent_id), *doubts]
 
     def _join(self, ping_timeout_s: float | None, is_new: bool, now: float) -> list[Action]:
         self._ping_timeout_s = ping_timeout_s or PING_TIMEOUT_S
