@@ -244,7 +244,11 @@ def main() -> int:
     """Check, and say each verdict."""
     parser = argparse.ArgumentParser(description="Check TFMesos on a machine with NVIDIA GPUs.")
     parser.add_argument("--python", default=sys.executable, help="one that has PyTorch or TensorFlow")
-    parser.add_argument("--cgroups_root", default=f"check-gpu-{os.getpid()}", help="whose are those of containers")
+    parser.add_argument(
+        "--cgroups_root",
+        default=f"check-gpu-{os.getpid()}",
+        help="cgroup beneath which the agent's containers have theirs",
+    )
     options = parser.parse_args()
     sys.path.insert(0, str(SOURCES))
     with tempfile.TemporaryDirectory(prefix="check-gpu-") as directory:

@@ -150,7 +150,10 @@ class AgentFlags:
         help="JSON of devices that every container may use beside the usual ones, with cgroups/devices: "
         '{"allowed_devices":[{"device":{"path":"/dev/x"},"access":{"read":true,"write":true,"mknod":false}}]}',
     )
-    cgroups_hierarchy: str = flag(default="/sys/fs/cgroup", help="where the hierarchies of cgroups are mounted")
+    cgroups_hierarchy: str = flag(
+        default="/sys/fs/cgroup",
+        help="folder of the hierarchies of cgroups; one that is mounted elsewhere only is used there",
+    )
     cgroups_root: str = flag(
         default="mesos", parse=_parse_cgroups_root, help="cgroup beneath which each container has its own"
     )

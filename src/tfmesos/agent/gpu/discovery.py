@@ -95,9 +95,9 @@ async def _find(wish: Wish, library: str, root: Path) -> GpuSupply:
 def _tell(machine: Machine, offered: Collection[Unit]) -> None:
     for fault in machine.faults:
         _log.warning("%s", fault)
-    _log.info("GPUs: %d cards on this machine, %d units offered", len(machine.cards), len(offered))
+    _log.info("GPUs: %d cards on this machine, gpus:%d offered", len(machine.cards), len(offered))
     for unit in offered:
-        _log.info("GPU %s: %s, %s, %d MB", unit, unit.uuid, unit.name, unit.memory_mb)
+        _log.info("GPU %s on /dev/nvidia%d: %s, %d MB", unit.uuid, unit.minor, unit.name, unit.memory_mb)
 
 
 def _read(library: str) -> tuple[Nvml, Machine]:
