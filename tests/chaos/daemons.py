@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -76,6 +78,7 @@ class Cluster:
         master_port, agent_port = free_port(), free_port()
         self.address = f"127.0.0.1:{master_port}"
         self._agent_address = f"127.0.0.1:{agent_port}"
+        self._cgroups_root = f"test-{uuid.uuid4().hex[:12]}"
         self.master = Daemon(
             "mesos_master",
             [
@@ -91,6 +94,7 @@ class Cluster:
                 f"--master={self.address}", "--ip=127.0.0.1", f"--port={agent_port}", f"--work_dir={directory}/agent",
                 f"--runtime_dir={directory}/run", "--resources=cpus:6;mem:4096;disk:1024;ports:[]",
                 "--registration_backoff_factor=20ms", "--executor_reregistration_timeout=10secs",
+                f"--cgroups_root={self._cgroups_root}",
             ],
             directory / "agent.log",
             mark,
@@ -112,6 +116,21 @@ class Cluster:
         for daemon in (self.master, self.agent):
             if daemon.process is not None:
                 daemon.process.wait()
+        self._remove_cgroups()
+
+    def _remove_cgroups(self) -> None:
+        """What those who were killed cannot remove any more."""
+        deadline = time.monotonic() + 10
+        while left := [found for root in self._roots() for found, _, _ in os.walk(root, topdown=False)]:
+            for path in left:
+                with suppress(OSError):
+                    os.rmdir(path)
+            assert time.monotonic() < deadline, f"left: {left}"
+            time.sleep(0.01)  # the last processes are on their way out
+
+    def _roots(self) -> list[Path]:
+        mounts = Path("/sys/fs/cgroup")
+        return [*mounts.glob(self._cgroups_root), *mounts.glob(f"*/{self._cgroups_root}")]
 
     def wait_no_framework(self, timeout_s: float) -> None:
         """Until the agent has nothing of any framework: it has heard of the end of all."""
