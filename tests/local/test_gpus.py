@@ -120,7 +120,8 @@ async def test_who_chooses_is_alone_so_that_two_that_want_all_do_not_get_a_half_
         (
             GpuSupply(),
             needs(2),
-            "has none (NVIDIA's driver is not there; AMD's GPUs are not supported): give a cluster with -m",
+            "has none (NVIDIA's driver, or its libnvidia-ml.so.1, is not there; AMD's GPUs are not supported): "
+            "give a cluster with -m",
         ),
         (supply(0), needs(2), "has none: give a cluster with -m"),
         (supply(1), needs(2), "has 1: give a cluster with -m"),

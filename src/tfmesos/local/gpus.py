@@ -67,7 +67,7 @@ def _shortage(needs: LocalNeeds, supply: GpuSupply, *, visible: int, free: int) 
     total = len(supply.units)
     text = f"the job asks for {needs.gpus} gpus, but this machine has {total or 'none'}"
     if supply.machine is None:
-        text += " (NVIDIA's driver is not there; AMD's GPUs are not supported)"
+        text += " (NVIDIA's driver, or its libnvidia-ml.so.1, is not there; AMD's GPUs are not supported)"
     if visible < total:
         text += f", of which CUDA_VISIBLE_DEVICES='{needs.visible_cards}' leaves {visible or 'none'}"
     if free < visible:

@@ -90,3 +90,13 @@ def test_flags_that_contradict_the_machine_are_told(start_gpu_machine: StartGpuM
 
     assert status == 1
     assert "this machine has 2" in lines["offer"]
+
+
+def test_where_no_gpu_would_be_offered_no_task_is_sent_to_one(start_gpu_machine: StartGpuMachine) -> None:
+    machine = start_gpu_machine(cards=0)
+    done = machine.run(sys.executable, "-m", "tfmesos.cli.mesos_agent", "--doctor", "--port=0", GPUS)
+
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == (
+        "Nothing is missing that --isolation=cgroups/devices,gpu/nvidia needs. But such an agent offers no GPUs."
+    )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from tfmesos.agent.doctor.cards import card_findings
 from tfmesos.agent.doctor.driver import driver_findings
-from tfmesos.agent.doctor.finding import Report
+from tfmesos.agent.doctor.finding import Finding, Report
 from tfmesos.agent.doctor.flags import DoctorFlags
 from tfmesos.agent.doctor.isolation import isolation_findings
 from tfmesos.agent.doctor.places import place_findings
@@ -25,9 +26,14 @@ async def examine(flags: DoctorFlags, root: Path = Path("/")) -> Report:
     findings = [*isolation_findings(flags, wants), *card_findings(wants, root)]
     findings += [finding async for finding in driver_findings(flags, wants, root)]
     findings += [finding async for finding in place_findings(flags)]
-    return Report(findings, _advice(flags, wants))
+    return Report(findings, _advice(flags, wants, findings))
 
 
-def _advice(flags: DoctorFlags, wants: Wants) -> str:
-    then = _TRY.format(master=flags.master or "MASTER:5050") if wants.gpus else _GPUS
+def _advice(flags: DoctorFlags, wants: Wants, findings: Iterable[Finding]) -> str:
+    if not wants.gpus:
+        then = _GPUS
+    elif any(finding.subject == "offer" and finding.is_there for finding in findings):
+        then = _TRY.format(master=flags.master or "MASTER:5050")
+    else:
+        then = "But such an agent offers no GPUs."
     return f"Nothing is missing that --isolation={flags.isolation} needs. {then}"
