@@ -32,6 +32,7 @@ def model(rules: list[DeviceRule]) -> set[DeviceRule]:
 
 
 def test_a_new_cgroup_restricts_nothing(cgroup: Cgroup, nodes: Nodes) -> None:
+    assert not cgroup.devices.has_rules()
     with Inside(cgroup) as inside:
         assert nodes.allowed(inside, REQUESTS) == set(REQUESTS)
 
@@ -49,6 +50,7 @@ def test_the_first_rules_deny_everything_else(cgroup: Cgroup, nodes: Nodes) -> N
 def test_no_rules_allow_nothing(cgroup: Cgroup, nodes: Nodes) -> None:
     with Inside(cgroup) as inside:
         cgroup.devices.set([])
+        assert cgroup.devices.has_rules()
         assert nodes.allowed(inside, REQUESTS) == set()
 
 

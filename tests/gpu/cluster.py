@@ -63,10 +63,10 @@ class GpuCluster:
         self.agent.start()
         self.agent.expect(" registered with ")
 
-    def restart_agent(self, *more: str) -> None:
+    def restart_agent(self, *more: str, isolation: str = "") -> None:
         """Start one on the directories of the one before, which has ended; these flags are added."""
-        isolation, flags = self._flags
-        self.agent = self._build_agent(isolation, (*flags, *more))
+        before, flags = self._flags
+        self.agent = self._build_agent(isolation or before, (*flags, *more))
         self.agent.start()
 
     def stop(self) -> None:

@@ -22,7 +22,7 @@ from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.gpu import GpuSupply, find_gpus
 from tfmesos.agent.gpu.volume import provide_driver_volume
-from tfmesos.agent.isolators import wanted_isolators
+from tfmesos.agent.isolators import flags_for_remains, wanted_isolators
 from tfmesos.agent.isolators.table import GPU_NVIDIA
 from tfmesos.agent.membership.identity import Identity, address_towards, advertised_pid, checked_ip, hostname_of
 from tfmesos.agent.membership.mailbox import Mailbox
@@ -135,7 +135,8 @@ class Agent:
         isolators = wanted_isolators(flags)  # the faults of the flags first
         metrics = Metrics()
         if flags.recover == "cleanup":
-            await end_remains(await build_containerizer(flags, metrics), store, boot_id=read_boot_id())
+            containerizer = await build_containerizer(flags_for_remains(flags), metrics)
+            await end_remains(containerizer, store, boot_id=read_boot_id())
             self._stopped.set()
             return
         gpus = self._gpus or await find_gpus(flags)

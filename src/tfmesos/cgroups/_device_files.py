@@ -29,6 +29,10 @@ class DeviceFiles:
         """An unrestricted cgroup allows all."""
         return _parse(self._lines())
 
+    def has_rules(self) -> bool:
+        """The cgroup's, or of one above it."""
+        return _UNRESTRICTED not in self._lines()
+
     def set(self, rules: Collection[DeviceRule]) -> None:
         """Only what differs is written, additions first: the rest is never touched."""
         lines, wanted = self._lines(), _by_device(rules)

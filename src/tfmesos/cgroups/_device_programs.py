@@ -26,6 +26,14 @@ class DevicePrograms:
         """The kernel keeps a program, not rules."""
         return
 
+    def has_rules(self) -> bool:
+        """A program of our name is attached."""
+        with self._open() as cgroup, contextlib.ExitStack() as opened:
+            try:
+                return bool(_ours(cgroup, opened))
+            except OSError as error:
+                raise CgroupError(f"Cannot read the device rules of {self._path}: {error.strerror}") from error
+
     def set(self, rules: Collection[DeviceRule]) -> None:
         """One step replaces the program that is there, whoever attached it before under our name."""
         code = assemble(rules)
@@ -37,7 +45,7 @@ class DevicePrograms:
 
     def _attach(self, cgroup: int, program: int) -> None:
         with contextlib.ExitStack() as opened:
-            ours = [found for found in _programs(cgroup, opened) if _bpf.name_of(found) == PROGRAM_NAME]
+            ours = _ours(cgroup, opened)
             _bpf.attach(cgroup, program, replaced=ours[0] if ours else None)
             for superfluous in ours[1:]:
                 _bpf.detach(cgroup, superfluous)
@@ -56,6 +64,10 @@ class DevicePrograms:
         if isinstance(error, PermissionError):
             why = "; a program at it or above it may be attached without BPF_F_ALLOW_MULTI (see `bpftool cgroup tree`)"
         return f"Cannot attach device rules to the cgroup {self._path}: {error.strerror}{why}"
+
+
+def _ours(cgroup: int, opened: contextlib.ExitStack) -> list[int]:
+    return [found for found in _programs(cgroup, opened) if _bpf.name_of(found) == PROGRAM_NAME]
 
 
 def _programs(cgroup: int, opened: contextlib.ExitStack) -> Iterator[int]:

@@ -17,7 +17,7 @@ from tfmesos.cgroups import _files, _ownership
 from tfmesos.cgroups._part import LEAF, NESTED, Part
 from tfmesos.cgroups.cgroup import Cgroup
 from tfmesos.cgroups.errors import CgroupError
-from tfmesos.cgroups.hierarchies import WITHOUT_CONTROLLER, Hierarchies, Hierarchy
+from tfmesos.cgroups.hierarchies import OPTIONS, WITHOUT_CONTROLLER, Hierarchies, Hierarchy
 
 _MADE_HERE = "tfmesos"
 """Whose the roots are."""
@@ -57,6 +57,12 @@ class Cgroups:
             self._make_root(tree)
             self._remove_forsaken(os.path.join(tree.path, root))
         return self
+
+    def widened(self, hierarchies: Hierarchies) -> "Cgroups":
+        """The same and what is below this root in other trees: to find and remove what a process before has made."""
+        others = {name: tree for name in OPTIONS if (tree := hierarchies.tree_of(name)) is not None}
+        there = {name: tree for name, tree in others.items() if os.path.isdir(os.path.join(tree.path, self._root))}
+        return Cgroups(self._root, there | self._trees, self._owner)
 
     def create(self, lineage: Lineage) -> Cgroup:
         """A new cgroup in each tree, without processes and limits; CgroupError, and then nothing is left of it."""

@@ -29,6 +29,9 @@ class DeviceControl(Protocol):
     def read(self) -> list[DeviceRule] | None:
         """What is allowed now; None where the kernel cannot tell (version 2)."""
 
+    def has_rules(self) -> bool:
+        """Whether anything is restricted here: on version 2 by `set`, be it of an agent before."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUsage:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.in_test_master import PARTITION_AWARE, InTestMaster, command_task, framework
-from tests.agent.test_program import program, words_for
+from tests.agent.test_program import lives, program, words_for
 from tests.agent.waiting import eventually
 from tfmesos.wire import internal_pb2, mesos_pb2
 
@@ -26,13 +26,18 @@ def root() -> Iterator[str]:
         pytest.skip("only root may make cgroups")
     name = f"test-agent-{uuid.uuid4().hex[:8]}"
     yield name
-    assert list(Path("/sys/fs/cgroup").glob(f"*/{name}")) == []
+    assert list(Path("/sys/fs/cgroup").glob(f"*/{name}*")) == []
 
 
-def words(master: InTestMaster, work_dir: Path, root: str, *more: str) -> list[str]:
-    return words_for(
-        master, work_dir, "--launcher=linux", "--isolation=cgroups/devices", f"--cgroups_root={root}", *more
-    )
+DEVICES = ("--launcher=linux", "--isolation=cgroups/devices")
+MORE = ("--launcher=linux", "--isolation=cgroups/devices,cgroups/pids")
+NONE = ("--launcher=posix", "--isolation=posix/cpu,posix/mem")
+
+
+def words(
+    master: InTestMaster, work_dir: Path, root: str, *more: str, isolation: tuple[str, ...] = DEVICES
+) -> list[str]:
+    return words_for(master, work_dir, f"--cgroups_root={root}", *isolation, *more)
 
 
 def containers(root: str) -> list[Path]:
@@ -103,6 +108,63 @@ async def test_tasks_that_are_taken_over(master: InTestMaster, tmp_path: Path, r
         assert pids(root) == before
         process.send_signal(signal.SIGUSR1)
         await ended(process)
+
+
+@pytest.mark.parametrize(("fewer", "count"), [(DEVICES, 2), (NONE, 0)], ids=["one isolator", "none"])
+async def test_tasks_that_are_taken_over_by_an_agent_that_uses_fewer_cgroups(
+    master: InTestMaster, tmp_path: Path, root: str, fewer: tuple[str, ...], count: int
+) -> None:
+    async with program(*words(master, tmp_path / "work", root, isolation=MORE)) as process:
+        await run_task(master, checkpoint=True)
+        process.kill()
+        await ended(process)
+    trees = len(containers(root))
+    assert trees >= 2
+
+    async with program(*words(master, tmp_path / "work", root, isolation=fewer)) as process:
+        await master.wait_for(internal_pb2.ReregisterSlaveMessage)
+        master.run(command_task("new", "sleep 1000"))
+        await master.wait_for_state("new", mesos_pb2.TASK_RUNNING)
+        assert len(containers(root)) == trees + count
+        master.kill("long", grace_s=0)
+        await master.wait_for_end("long")
+        assert len(containers(root)) == count
+        process.send_signal(signal.SIGUSR1)
+        await ended(process)
+
+
+async def test_tasks_whose_cgroups_are_elsewhere_are_not_given_up(
+    master: InTestMaster, tmp_path: Path, root: str
+) -> None:
+    async with program(*words(master, tmp_path / "work", root)) as process:
+        await run_task(master, checkpoint=True)
+        process.kill()
+        await ended(process)
+    before = pids(root)
+
+    other = words(master, tmp_path / "work", f"{root}-new")
+    async with program(*other, stderr=asyncio.subprocess.PIPE) as process:
+        assert process.stderr is not None
+        told = (await process.stderr.read()).decode()
+    assert f"where --cgroups_root={root} says, not --cgroups_root={root}-new: start with" in told
+    assert "--recover=cleanup" in told
+    assert pids(root) == before
+
+    cleanup = words(master, tmp_path / "work", f"{root}-new", "--recover=cleanup", isolation=NONE)
+    async with program(*cleanup) as process:
+        await ended(process)
+        assert process.returncode == 0
+    assert [pid for pid in before if lives(str(pid))] == []
+
+
+async def test_without_tasks_cgroups_may_be_elsewhere(master: InTestMaster, tmp_path: Path, root: str) -> None:
+    for place in (root, f"{root}-new"):
+        master.received.clear()
+        async with program(*words(master, tmp_path / "work", place)) as process:
+            await master.wait_for(internal_pb2.RegisterSlaveMessage)
+            process.send_signal(signal.SIGUSR1)
+            await ended(process)
+            assert process.returncode == 0
 
 
 async def clean_up(master: InTestMaster, tmp_path: Path, root: str) -> None:

@@ -23,7 +23,7 @@ from tfmesos.agent.containerizer.tree import ContainerTree
 from tfmesos.agent.errors import BadUser
 from tfmesos.agent.fetcher import Fetcher
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.isolators import Isolation, Limitation, Shares
+from tfmesos.agent.isolators import Isolation, Limitation, Shares, keep_place
 from tfmesos.agent.sandboxes.gc import Collector, Schedule
 from tfmesos.agent.sandboxes.trees import remove_tree
 from tfmesos.agent.sandboxes.work_dir import Owner, make_nested_sandbox, make_sandbox, old_runs, remove_nested_sandbox
@@ -59,8 +59,12 @@ class Containerizer:
         """Of old sandboxes; for its metrics."""
 
     async def start(self) -> None:
-        """Get ready. Raises BadAgentFlags if the runtime directory cannot be had."""
+        """Get ready.
+
+        Raises BadAgentFlags if the runtime directory cannot be had, or cgroups of an agent before would not be found.
+        """
         self._runtime_dir.lock()
+        keep_place(self._flags, str(self.runtime_dir))
         self.collector.start()
         await self._supervisors.start()
 

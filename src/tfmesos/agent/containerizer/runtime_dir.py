@@ -2,6 +2,7 @@
 
 <runtime_dir>/                            must survive a restart of the agent, but need not survive one of the machine
   agent.lock                              held by the running agent
+  cgroups                                 where the containers' cgroups are (isolators/place.py)
   containers/<container id>/              mode 0700: a container's environment may hold secrets
     config                                its ContainerConfig, written before anything runs
     record.json, control.sock             supervision's

@@ -7,6 +7,7 @@ cpu.py                cgroups/cpu
 mem.py                cgroups/mem
 devices.py            cgroups/devices
 container_cgroups.py  which cgroup a container is in
+place.py              where the cgroups are, for the next agent
 withdrawal.py         waits until a container lets go of devices
 isolation.py          all isolators as one, for the containerizer
 build.py              from flags to that
@@ -18,6 +19,7 @@ from tfmesos.agent.isolators.build import build_isolation, wanted_isolators
 from tfmesos.agent.isolators.errors import IsolationFailed
 from tfmesos.agent.isolators.isolation import Isolation, Prepared
 from tfmesos.agent.isolators.isolator import OWN, Isolator, LaunchEdits, Limitation, QuietIsolator, Shares
+from tfmesos.agent.isolators.place import flags_for_remains, keep_place
 from tfmesos.agent.isolators.table import IsolatorNames, parse_isolation
 
 __all__ = [
@@ -32,6 +34,8 @@ __all__ = [
     "QuietIsolator",
     "Shares",
     "build_isolation",
+    "flags_for_remains",
+    "keep_place",
     "parse_allowed_devices",
     "parse_isolation",
     "wanted_isolators",

@@ -63,7 +63,13 @@ class ContainerCgroups:
             Own.ALL: frozenset(controllers),
         }
         self._of = {own: Cgroups.open(hierarchies, root, scope, owner) for own, scope in self._scope.items()}
+        self._everywhere = self._of[Own.ALL].widened(hierarchies)
         self._owns: dict[ContainerId, Own] = {}
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether containers are made with rules of devices."""
+        return DEVICES in self._scope[Own.ALL]
 
     def create(self, config: ContainerConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Make what is its own: where a process of it writes itself into, and what goes with it, the innermost first.
@@ -104,27 +110,34 @@ class ContainerCgroups:
         """The cgroup whose rules of devices are the container's own; None if it shares them."""
         return None if self._owns.get(container_id) in (None, Own.END) else self._find_with(container_id, DEVICES)
 
+    def has_rules(self, container_id: ContainerId) -> bool:
+        """Whether its devices are restricted, be it by an agent before that had other isolators. Raises CgroupError."""
+        found = self._everywhere.find(lineage_of(container_id))
+        return found is not None and found.has(DEVICES) and found.devices.has_rules()
+
     async def destroy(self, container_id: ContainerId, timeout_s: float) -> None:
-        """Kill what is in it and remove it, if it was made or adopted. Raises CgroupError with what is left."""
-        found = self._find(container_id) if container_id in self._owns else None
+        """Kill what is in it and remove it, if it was made or adopted. Raises CgroupError with what is left.
+
+        Also in trees that an agent before has used and this one does not.
+        """
+        found = self._everywhere.find(lineage_of(container_id)) if container_id in self._owns else None
         if found is not None:
             await found.destroy(timeout_s)
         self._owns.pop(container_id, None)
 
     def left(self) -> Iterator[tuple[str, ...]]:
         """The outermost containers of this agent, and of the one before it, that have a cgroup."""
-        return (lineage for lineage in self._of[Own.ALL].lineages() if len(lineage) == 1)
+        return (lineage for lineage in self._everywhere.lineages() if len(lineage) == 1)
 
     async def destroy_left(self, lineage: tuple[str, ...], timeout_s: float) -> None:
         """The same of a container of which nothing but a cgroup is left."""
-        found = self._of[Own.ALL].find(lineage)
+        found = self._everywhere.find(lineage)
         if found is not None:
             await found.destroy(timeout_s)
 
     def close(self) -> None:
         """Remove the roots if they are empty and were made here."""
-        for cgroups in self._of.values():
-            cgroups.close()
+        self._everywhere.close()
 
     def _find(self, container_id: ContainerId) -> Cgroup | None:
         return self._of[Own.ALL].find(lineage_of(container_id))
@@ -138,7 +151,7 @@ class ContainerCgroups:
         """Of the containers that it is nested in, the innermost first."""
         around = container_id.parent
         while around is not None:
-            found = self._find(around)
+            found = self._everywhere.find(lineage_of(around))
             for part in found.parts if found is not None else ():
                 yield from (part.passage, *part.directories)
             around = around.parent

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tfmesos.agent.isolators.container_cgroups import ContainerCgroups, Own, own_of
 from tfmesos.agent.isolators.errors import IsolationFailed
 from tfmesos.agent.isolators.isolator import OWN, Isolator, LaunchEdits, Limitation, Shares, total_of
+from tfmesos.agent.isolators.table import GPU_POSIX
 from tfmesos.agent.isolators.withdrawal import wait_withdrawn
 from tfmesos.cgroups import CgroupError
 from tfmesos.resources import Resources
@@ -88,6 +89,8 @@ class Isolation:
             self._cgroups.adopt(config)
         for container_id in orphans:
             self._cgroups.adopt_orphan(container_id)
+        with _failures():
+            self._check_rules(known)
         alive = {container_id.root.value for container_id in (*known, *orphans)}
         for lineage in self._cgroups.left():
             if lineage[0] not in alive:
@@ -198,6 +201,17 @@ class Isolation:
         for isolator in self._isolators:
             await isolator.settle(container_id)
         self._shares[container_id] = shares
+
+    def _check_rules(self, known: Iterable[ContainerId]) -> None:
+        """Who changes no rules must not give GPUs to a container that cannot open them. Raises IsolationFailed."""
+        if self._cgroups is None or self._cgroups.has_devices or GPU_POSIX not in {one.name for one in self._isolators}:
+            return
+        for container_id in filter(self._cgroups.has_rules, known):
+            raise IsolationFailed(
+                f"container {container_id} opens only devices that an agent with cgroups/devices has allowed, and "
+                f"{GPU_POSIX} allows no others; start the agent with its old --isolation, or end its tasks by "
+                "--recover=cleanup"
+            )
 
     def _environment_of(self, config: ContainerConfig) -> dict[str, str]:
         """A DEBUG container has the environment of the one around it."""
