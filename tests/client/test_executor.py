@@ -165,6 +165,26 @@ async def test_a_refused_subscription_is_an_error(agent: FakeAgent) -> None:
             await anext(client)
 
 
+@pytest.mark.parametrize(
+    "answer", [(403, "Executor is not subscribed"), (404, ""), (503, "Agent has not finished recovery")]
+)
+async def test_an_update_that_reaches_a_restarted_agent_too_early_goes_with_the_next_subscription(
+    agent: FakeAgent, answer: tuple[int, str]
+) -> None:
+    async with ExecutorClient(agent.environment("/", checkpoint=True)) as client:
+        await next_of(client, Event.SUBSCRIBED)
+        await agent.next_subscriber()
+        agent.answers.append(answer)
+
+        client.update(RUNNING)
+
+        await next_of(client, Event.SUBSCRIBED)
+        (update,) = (await agent.next_subscriber()).call.subscribe.unacknowledged_updates
+        assert update.status.state == RUNNING.state
+        await next_of(client, Event.ACKNOWLEDGED)
+        assert not client.has_unacknowledged
+
+
 async def test_a_refused_update_is_an_error(agent: FakeAgent) -> None:
     async with ExecutorClient(agent.environment("/")) as client:
         await next_of(client, Event.SUBSCRIBED)

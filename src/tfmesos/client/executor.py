@@ -42,6 +42,9 @@ from tfmesos.wire import DecodeError, RecordIOError, executor_pb2, mesos_pb2
 
 _PATH = "/slave(1)/api/v1/executor"
 _CONNECT_TIMEOUT_S = 10.0
+_BEFORE_SUBSCRIPTION = frozenset({403, 404, 503})
+"""Mesos 1.11: what calls are answered by an agent that was started again: 404 before its routes are set up, 503 while
+it recovers, 403 until the executor has subscribed there. A busy executor may hear it before the end of the stream."""
 
 
 class ExecutorClient:
@@ -213,7 +216,7 @@ async def _fault_of(link: CallLink, call: executor_pb2.Call) -> Input | None:
         return Failed(f"the connection for calls: {error}")
     if answer.status == 202:
         return None
-    if answer.status == 503:
-        return Failed("the agent is recovering")
     name = executor_pb2.Call.Type.Name(call.type)
+    if answer.status in _BEFORE_SUBSCRIPTION:
+        return Failed(f"the agent knows no subscription: {answer.status} to {name}")
     return CallRefused(CallRejected(name, answer.status, answer.body.decode(errors="replace")))
