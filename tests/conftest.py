@@ -40,9 +40,10 @@ hypothesis.settings.load_profile("anywhere")
 
 def _hand_down_no_ignored_signal() -> None:
     """A shell's `&` and nohup have signals ignored, and programs of ours that inherit this leave them ignored."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)  # ignored here as before; what is executed gets the default
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)  # ignored here as before; what is executed gets the default
 
 
 _hand_down_no_ignored_signal()
