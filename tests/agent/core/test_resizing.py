@@ -96,6 +96,23 @@ def test_what_its_container_cannot_hold_fails_and_the_others_go_on(core: AgentCo
     assert events(back) == []
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_for_no_part_of_a_group_a_container_grows(core: AgentCore, executor: ExecutorRecord, is_killed: bool) -> None:
+    grouped = core.run(executor_order("two", "three", is_group=True), "unused", 0)
+    assert asked(grouped) == [["one", "three", "two"]]
+
+    failed = core.kill(key("two"), None) if is_killed else []
+    failed = [*failed, *core.resized(executor, None if is_killed else "no")]
+    back = core.resized(executor)
+
+    assert (reports(failed), asked(failed)) == ([], [["one"]])
+    assert [(task_id, state) for task_id, state, _ in reports(back)] == [
+        ("two", "TASK_KILLED" if is_killed else "TASK_FAILED"),
+        ("three", "TASK_KILLED" if is_killed else "TASK_FAILED"),
+    ]
+    assert asked(back) == []
+
+
 def test_a_container_that_cannot_give_back_is_ended_and_its_end_tells_all(
     core: AgentCore, executor: ExecutorRecord
 ) -> None:

@@ -62,7 +62,7 @@ class ExecutorCalls:
         self._books.counts["valid_status_updates"] += 1
         record.uuids.append(status.uuid)
         if status.state in TERMINAL_STATES:
-            return self._resizing.dismiss(record, status)
+            return self._resizing.dismiss(executor, [(record, status)])
         return [*self._reports.given(record, status), acknowledged]
 
     def messaged(self, executor: ExecutorRecord, data: bytes) -> list[Action]:
@@ -86,8 +86,7 @@ class ExecutorCalls:
             and record.task.state == mesos_pb2.TASK_STAGING
             and record.key.task_id not in known
         ]
-        for record in missing:
-            actions += self._resizing.dismiss(record, self._reports.lost_status(record))
+        actions += self._resizing.dismiss(executor, [(record, self._reports.lost_status(record)) for record in missing])
         killed = [record for record in executor.tasks.values() if record.is_killed and not record.is_over]
         return [*actions, *(SendEvent(executor, kill_event(record)) for record in killed)]
 

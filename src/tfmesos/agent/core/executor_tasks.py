@@ -157,17 +157,17 @@ class ExecutorTasks:
         executor = record.executor
         launch = next(launch for launch in executor.queue if record in launch.tasks)
         executor.queue.remove(launch)
-        actions: list[Action] = []
-        for killed in launch.tasks:
-            status = self._reports.own_status(
-                killed,
-                mesos_pb2.TASK_KILLED,
-                message=_text_of(launch),
-                reason=Status.REASON_TASK_KILLED_DURING_LAUNCH,
-                source=Status.SOURCE_AGENT,
-            )
-            actions += self._resizing.dismiss(killed, status)
-        return [*actions, *self._end_if_idle(executor)]
+        ends = [(killed, self._killed_before_delivery(killed, launch)) for killed in launch.tasks]
+        return [*self._resizing.dismiss(executor, ends), *self._end_if_idle(executor)]
+
+    def _killed_before_delivery(self, record: TaskRecord, launch: Launch) -> mesos_pb2.TaskStatus:
+        return self._reports.own_status(
+            record,
+            mesos_pb2.TASK_KILLED,
+            message=_text_of(launch),
+            reason=Status.REASON_TASK_KILLED_DURING_LAUNCH,
+            source=Status.SOURCE_AGENT,
+        )
 
     def _end_if_idle(self, executor: ExecutorRecord) -> list[Action]:
         """One that was never given anything, and that nothing waits for any more, is of no use."""

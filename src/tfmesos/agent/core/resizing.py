@@ -9,7 +9,7 @@ Where nothing isolates containers none of this is done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from tfmesos.agent.core.actions import Action, Deliver, SendEvent, UpdateContainer
 from tfmesos.agent.core.books import Books
@@ -19,6 +19,8 @@ from tfmesos.agent.core.reports import Reports, Status
 from tfmesos.wire import mesos_pb2
 
 _FAILED = "Failed to update resources for container"
+End = tuple[TaskRecord, mesos_pb2.TaskStatus]
+"""A task, and the last that is said of it."""
 
 
 class Resizing:
@@ -61,13 +63,15 @@ class Resizing:
         executor.growing = names
         return [UpdateContainer(executor, wanted)]
 
-    def dismiss(self, record: TaskRecord, status: mesos_pb2.TaskStatus) -> list[Action]:
-        """Report the task's end, as soon as its container does not hold what it needed."""
-        executor = record.executor
-        if not self._is_resized(executor) or not _may_hold(executor, record):
-            return self._told(record, status)
-        record.withheld = status
-        return self.ask(executor)
+    def dismiss(self, executor: ExecutorRecord, ends: Iterable[End]) -> list[Action]:
+        """Report ends of its tasks, each as soon as the container does not hold what the task needed."""
+        actions: list[Action] = []
+        for record, status in ends:
+            if self._is_resized(executor) and _may_hold(executor, record):
+                record.withheld = status
+            else:
+                actions += self._told(record, status)
+        return [*actions, *self.ask(executor)]
 
     def resized(self, executor: ExecutorRecord) -> list[Action]:
         """The container holds what was asked for last."""
@@ -85,11 +89,10 @@ class Resizing:
         refused = [launch for launch in executor.queue if any(record.key.task_id in more for record in launch.tasks)]
         if not refused:
             return None
-        actions: list[Action] = []
         for launch in refused:
             executor.queue.remove(launch)
-            actions += self._refuse(launch, fault)
-        return [*actions, *self.ask(executor)]
+        records = [record for launch in refused for record in launch.tasks]
+        return self.dismiss(executor, [(record, self._refusal(record, fault)) for record in records])
 
     def release(self, executor: ExecutorRecord) -> list[Action]:
         """The container is gone: it holds nothing."""
@@ -105,18 +108,14 @@ class Resizing:
         granted = executor.granted or frozenset()
         return all(record.key.task_id in granted for record in launch.tasks)
 
-    def _refuse(self, launch: Launch, fault: str) -> Sequence[Action]:
-        actions: list[Action] = []
-        for record in launch.tasks:
-            status = self._reports.own_status(
-                record,
-                mesos_pb2.TASK_FAILED,
-                message=f"{_FAILED}: {fault}",
-                reason=Status.REASON_CONTAINER_UPDATE_FAILED,
-                source=Status.SOURCE_AGENT,
-            )
-            actions += self.dismiss(record, status)
-        return actions
+    def _refusal(self, record: TaskRecord, fault: str) -> mesos_pb2.TaskStatus:
+        return self._reports.own_status(
+            record,
+            mesos_pb2.TASK_FAILED,
+            message=f"{_FAILED}: {fault}",
+            reason=Status.REASON_CONTAINER_UPDATE_FAILED,
+            source=Status.SOURCE_AGENT,
+        )
 
     def _let_go(self, executor: ExecutorRecord) -> list[Action]:
         actions: list[Action] = []
