@@ -80,7 +80,9 @@ def test_a_signal_ends_it_cleanly(number: signal.Signals, tmp_path: Path) -> Non
         assert "listens on 127.0.0.1:" in process.stderr.readline()
         process.send_signal(number)
         assert process.wait(10) == 0
-        assert process.stderr.read() == ""
+        last = process.stderr.read()
+    assert last.splitlines() == [last.rstrip()]
+    assert last.endswith(f"{number.name}: this program ends\n")
 
 
 def test_flags_may_come_from_the_environment(tmp_path: Path) -> None:

@@ -82,13 +82,19 @@ def run_daemon(
 
 
 def stop_signals() -> "asyncio.Event":
-    """Set by the first SIGTERM or SIGINT from now on, which then end nothing by themselves."""
+    """Set by the first SIGTERM or SIGINT from now on, which then end nothing by themselves; the log names it."""
     import asyncio
+    import logging
     import signal
 
     stop = asyncio.Event()
+
+    def end(by: signal.Signals) -> None:
+        logging.getLogger(__name__).info("%s: this program ends", by.name)
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, end, number)
     return stop
 
 
