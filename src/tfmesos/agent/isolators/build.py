@@ -73,12 +73,12 @@ def build_isolation(flags: AgentFlags, owner: str, others: Iterable[Isolator] = 
     if _uses_linux_launcher(flags, hierarchies):
         controllers.append(FREEZER)
     try:
-        cgroups: ContainerCgroups | None = ContainerCgroups(hierarchies, flags.cgroups_root, controllers, owner)
+        found = ContainerCgroups(hierarchies, flags.cgroups_root, controllers, owner)
     except CgroupError as error:
         raise BadAgentFlags(f"--isolation: {error}") from error
-    if cgroups is not None and not controllers and not any(cgroups.left()):  # nor has an agent before left any
-        cgroups.close()
-        cgroups = None
+    cgroups = found if controllers or any(found.left()) else None  # an agent before may have left some
+    if cgroups is None:
+        found.close()
     made = {isolator.name: isolator for isolator in others}
     if cgroups is not None:
         made |= {name: _FACTORIES[name](flags, cgroups) for name in names.names if name in _FACTORIES}
