@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -15,6 +16,7 @@ from tests.agent.waiting import eventually
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.containerizer import Container, ContainerId, Containerizer, ContainerKind
 from tfmesos.supervision import Supervisors
+from tfmesos.wire import mesos_pb2
 
 Restart = Callable[[], Awaitable[Containerizer]]
 
@@ -81,15 +83,40 @@ async def test_a_forgotten_container_is_not_found_again(restart: Restart, config
     assert await (await restart()).recover([before.id]) == {}
 
 
-async def test_orphans_are_ended(restart: Restart, configure: Configure, tmp_path: Path) -> None:
-    before = await _run(await restart(), configure, "sleep 60", checkpoint=True)
-
+@pytest.mark.parametrize(
+    ("line", "fate"), [("sleep 60", "it is ended"), ("exit 4", "it had ended before, and is forgotten")]
+)
+async def test_orphans_are_ended(
+    restart: Restart, configure: Configure, tmp_path: Path, caplog: pytest.LogCaptureFixture, line: str, fate: str
+) -> None:
+    before = await _run(await restart(), configure, line, checkpoint=True)
+    if line.startswith("exit"):
+        await before.wait()
     after = await restart()
 
-    assert await after.recover([ContainerId("other")]) == {}
+    with caplog.at_level(logging.INFO):
+        assert await after.recover([ContainerId("other")]) == {}
+
     await eventually(lambda: not list((tmp_path / "run" / "containers").iterdir()))
     with pytest.raises(ProcessLookupError):
         os.kill(before.main_pid or 0, 0)
+    assert f"container c belongs to nothing that this agent knows: {fate}" in caplog.text
+
+
+async def test_of_what_ended_with_its_agent_the_next_one_finds_nothing(
+    restart: Restart, configure: Configure, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # given a container that does not outlive its agent, of which there is a record, for who attaches to it
+    container = mesos_pb2.ContainerInfo(type=mesos_pb2.ContainerInfo.MESOS, tty_info=mesos_pb2.TTYInfo())
+    await _run(await restart(), configure, "sleep 60", container=container)
+    assert os.listdir(tmp_path / "run" / "containers") == ["c"]
+
+    after = await restart()
+
+    assert os.listdir(tmp_path / "run" / "containers") == []
+    with caplog.at_level(logging.INFO):
+        assert await after.recover([]) == {}
+    assert "container c" not in caplog.text
 
 
 async def test_what_is_nested_comes_back_with_its_parent(restart: Restart, configure: Configure) -> None:

@@ -190,11 +190,13 @@ class Containerizer:
         await self.collector.close()
         await self.fetcher.close()
         await self._supervisors.close(end_detached=end_detached)
-        await asyncio.gather(*(container.wait() for container in self._tree), return_exceptions=True)
+        containers = list(self._tree)
+        ends = await asyncio.gather(*(container.wait() for container in containers), return_exceptions=True)
         await self._orphans.close()
         await self._isolation.close()
-        for container in self._tree if end_detached else ():
-            self._runtime_dir.remove(container.id.root)
+        for container, end in zip(containers, ends, strict=True):
+            if end_detached or (_ends_with_agent(container) and isinstance(end, Termination)):
+                self._runtime_dir.remove(container.id.root)
         await self._runtime_dir.wait_removed()
         self._runtime_dir.unlock()
 
@@ -298,6 +300,11 @@ def _staying(
     standalone = {one for one, found in configs.items() if found.kind is ContainerKind.STANDALONE and found.checkpoint}
     roots = standalone.union(wanted)
     return {found: config for found, config in configs.items() if found.root in roots and found not in never}
+
+
+def _ends_with_agent(container: Container) -> bool:
+    """With all that is nested in it."""
+    return container.id.parent is None and not container.config.checkpoint
 
 
 def _inherited(config: ContainerConfig, parent: ContainerConfig) -> ContainerConfig:

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class Orphans:
-    """Each is ended, with all that is nested in it, and forgotten."""
+    """Each is ended, unless it has ended before, with all that is nested in it, and forgotten."""
 
     def __init__(self, forget: Callable[[ContainerId], None]) -> None:
         self._forget = forget
@@ -22,7 +22,8 @@ class Orphans:
 
     def end(self, container: Container) -> None:
         """At once, in the background."""
-        _log.info("container %s belongs to nothing that this agent knows: it is ended", container.id)
+        fate = "is ended" if container.pid else "had ended before, and is forgotten"
+        _log.info("container %s belongs to nothing that this agent knows: it %s", container.id, fate)
         ending = asyncio.get_running_loop().create_task(self._end(container), name=f"end of orphan {container.id}")
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
