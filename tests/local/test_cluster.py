@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,27 @@ async def test_old_runs_are_removed_as_it_starts(workplace: Workplace) -> None:
     async with await LocalCluster.start(NEEDS, workplace.environment()):
         await asyncio.to_thread(wait_until, lambda: len(list(runs.iterdir())) == 10, "the oldest are gone")
     assert not (runs / "20000101-000000-1").exists()
+
+
+async def test_old_runs_are_removed_where_it_cannot_start(workplace: Workplace) -> None:
+    runs = workplace.state / "tfmesos" / "runs"
+    for number in range(12):
+        (runs / f"20000101-0000{number:02}-1").mkdir(parents=True)
+
+    with pytest.raises(LocalClusterError) as caught:
+        await LocalCluster.start(LocalNeeds(cpus=0.1, mem_mb=32, ports=100_000), workplace.environment())
+
+    assert len(list(runs.iterdir())) == 10
+    assert Path(str(caught.value.log_path)).parent in runs.iterdir()
+
+
+async def test_a_run_that_never_began_leaves_no_directory(
+    workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(workplace.home / "no-python"))
+
+    with pytest.raises(LocalClusterError, match="cannot start the embedded cluster"):
+        await LocalCluster.start(NEEDS, workplace.environment())
+
+    assert list((workplace.state / "tfmesos" / "runs").iterdir()) == []
+    workplace.wait_empty()

@@ -37,7 +37,7 @@ class LocalCluster:
         self._is_closing = False
         with contextlib.ExitStack() as undo:
             self._run = RunDirectory.create(runs_dir(environ), now=time.time(), pid=os.getpid())
-            undo.callback(self._run.close)
+            undo.callback(self._run.remove)
             self._runtime = RuntimeDirectory.create(environ)
             undo.callback(self._runtime.remove)
             try:

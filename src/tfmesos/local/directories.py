@@ -72,6 +72,12 @@ class RunDirectory:
         """Give the lock up; the directory stays. Idempotent."""
         self.lock = _release(self.lock)
 
+    def remove(self) -> None:
+        """Remove it, of a run that did not begin, and give the lock up. Idempotent."""
+        if self.lock >= 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+        self.close()
+
 
 class RuntimeDirectory:
     """A fresh directory that only this user can enter, with a path short enough for sockets."""

@@ -47,6 +47,7 @@ def run(handover: Handover, answers: BinaryIO) -> int:
         asyncio.run(_serve(handover, answers))
     except TfmesosError as error:
         _LOG.error("cannot serve: %s", error)
+        _tidy(handover)  # before the answer: the launcher ends this process as soon as it has that
         _give(answers, Answer(error=str(error), never_fits=isinstance(error, NeverFits)))
         return error.exit_status
     finally:
