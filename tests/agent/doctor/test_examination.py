@@ -92,6 +92,25 @@ async def test_directories_are_looked_at_and_not_made(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="others may not write there at all")
+@pytest.mark.parametrize("place", ["/proc", "/sys"])
+async def test_a_directory_in_which_not_even_root_can_make_one_is_told(place: str) -> None:
+    finding = (await found(DoctorFlags(work_dir=f"{place}/foo/bar", port=0)))["work_dir"]
+
+    assert finding.is_missing
+    assert finding.text == f"nothing can be made in {place}: Operation not supported"
+
+
+async def test_a_lock_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    (tmp_path / "agent.lock").mkdir()
+
+    finding = (await found(DoctorFlags(work_dir=str(tmp_path), port=0)))["work_dir"]
+
+    assert finding.is_missing
+    assert finding.text == f"user {os.geteuid()} cannot open {tmp_path}/agent.lock"
+
+
 async def test_an_agent_that_runs_is_no_fault(tmp_path: Path) -> None:
     work_dir = WorkDir(tmp_path)
     work_dir.lock()

@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+from tfmesos.agent.doctor.directories import directory_fault
 from tfmesos.agent.doctor.finding import Finding
 from tfmesos.agent.doctor.flags import DoctorFlags
 from tfmesos.discovery import MasterAddressError, build_detector
@@ -28,27 +29,18 @@ async def place_findings(flags: DoctorFlags) -> AsyncIterator[Finding]:
 
 
 def _directories(flags: DoctorFlags, *, is_in_use: bool) -> Iterator[Finding]:
+    or_root = "" if os.geteuid() == 0 else ", or run the agent as root"
     given = {"work_dir": flags.work_dir, "runtime_dir": flags.runtime_dir}
     for name, path in given.items():
         if path:
-            fault = _fault_of(Path(path).absolute())
+            fault = directory_fault(Path(path).absolute())
             yield Finding(
                 subject=name,
                 text=fault or (f"{path}, where an agent runs already" if is_in_use else path),
                 is_there=not fault,
-                remedy=f"run the agent as root, or give another --{name}",
+                remedy=f"give another --{name}" + or_root,
                 is_needed=True,
             )
-
-
-def _fault_of(path: Path) -> str:
-    """Why a directory can neither be used nor made."""
-    existing = next(parent for parent in (path, *path.parents) if os.path.lexists(parent))
-    if not existing.is_dir():
-        return f"{existing} is no directory"
-    if not os.access(existing, os.W_OK | os.X_OK):
-        return f"user {os.geteuid()} cannot write to {existing}"
-    return ""
 
 
 def _is_locked(path: Path) -> bool:
