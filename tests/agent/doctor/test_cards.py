@@ -69,6 +69,11 @@ def test_nouveau_beside_a_working_driver_is_no_fault(tmp_path: Path) -> None:
     assert found(tmp_path)["nouveau"].is_there
 
 
+@pytest.mark.parametrize("isolation", ["cgroups/devices,gpu/nvidia", "posix/gpus"])
+def test_whoever_offers_gpus_needs_the_driver(tmp_path: Path, isolation: str) -> None:
+    assert found(tmp_path, isolation)["driver"].is_missing
+
+
 def test_nothing_of_a_driver_is_missed_by_an_agent_without_gpus(tmp_path: Path) -> None:
     add(tmp_path, "sys/module/nouveau/initstate", "live")
 

@@ -69,6 +69,20 @@ def test_another_user_than_root_is_told_what_only_root_can_do() -> None:
     assert lines["user"].endswith("; run the agent as root")
 
 
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_where_no_root_is_needed_none_is_asked_for() -> None:
+    done = run("--port=0", "--isolation=posix/gpus", program=("-c", AS_NOBODY))
+
+    (line,) = [line for line in done.stdout.splitlines() if line.split()[1:2] == ["user"]]
+    assert line.split(maxsplit=2) == [
+        "absent",
+        "user",
+        "65534 is not root, runs only its own user's tasks and isolates nothing",
+    ]
+    assert "run the agent as root" not in done.stdout
+
+
 async def test_a_port_that_is_taken_is_told() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

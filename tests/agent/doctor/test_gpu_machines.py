@@ -62,6 +62,17 @@ def test_the_node_that_an_agent_would_have_made_is_not_made(start_gpu_machine: S
     assert machine.run("test", "-e", "/dev/nvidia-uvm").returncode == 1
 
 
+def test_of_an_agent_that_only_counts_gpus_nothing_is_asked_that_it_does_not_use(
+    start_gpu_machine: StartGpuMachine,
+) -> None:
+    status, lines = examine(start_gpu_machine(cards=2), "--isolation=posix/gpus")
+
+    assert status == 0, lines
+    assert lines["driver"].startswith("ok ")
+    assert lines["offer"].endswith("gpus:2")
+    assert "driver volume" not in lines
+
+
 def test_nodes_that_tasks_cannot_open_are_told(start_gpu_machine: StartGpuMachine) -> None:
     machine = start_gpu_machine(cards=2)
     first, second = (card.node for card in machine.cards)

@@ -42,7 +42,7 @@ def card_findings(wants: Wants, root: Path) -> Iterator[Finding]:
         )
     version = loaded_version(root)
     yield _nouveau(root, is_needed=wants.gpus, is_driven=version is not None)
-    yield _module(root, version, is_needed=wants.isolated_gpus)
+    yield _module(root, version, is_needed=wants.gpus)
 
 
 def loaded_version(root: Path) -> str | None:

@@ -44,8 +44,10 @@ async def driver_findings(flags: DoctorFlags, wants: Wants, root: Path) -> Async
     if (wants.gpus and machine is not None) or (not wants.gpus and flags.nvidia_gpu_devices is not None):
         yield await _offer(flags, root)
     yield await _control(wants, root)
-    for finding in _files(machine, root):
+    for finding in _tools():
         yield finding
+    if machine is not None and wants.isolated_gpus:
+        yield _volume(machine, root)
 
 
 def _nvml(machine: Machine) -> Finding:
@@ -127,15 +129,17 @@ async def _control(wants: Wants, root: Path) -> Finding:
     return Finding(subject="nodes", text=f"/dev/nvidiactl, {_UVM}{tools}")
 
 
-def _files(machine: Machine | None, root: Path) -> Iterator[Finding]:
+def _tools() -> Iterator[Finding]:
     for tool, remedy in _TOOLS.items():
         path = shutil.which(tool)
         yield Finding(subject=tool, text=path or "is not on PATH", is_there=path is not None, remedy=remedy)
-    if machine is not None:
-        libraries = driver_libraries(root, machine.driver_version)
-        yield Finding(
-            subject="driver volume",
-            text=f"programs: {len(driver_programs(root))}, libraries: {len(libraries)}, for containers with an image",
-            is_there=bool(libraries),
-            remedy="`ldconfig` tells where the driver's libraries are",
-        )
+
+
+def _volume(machine: Machine, root: Path) -> Finding:
+    libraries = driver_libraries(root, machine.driver_version)
+    return Finding(
+        subject="driver volume",
+        text=f"programs: {len(driver_programs(root))}, libraries: {len(libraries)}, for containers with an image",
+        is_there=bool(libraries),
+        remedy="`ldconfig` tells where the driver's libraries are",
+    )

@@ -41,7 +41,7 @@ def _user(wants: Wants) -> Finding:
         subject="user",
         text="root" if user == 0 else f"{user} is not root, runs only its own user's tasks and isolates nothing",
         is_there=user == 0,
-        remedy="run the agent as root",
+        remedy="run the agent as root" if wants.root else "",
         is_needed=wants.root,
     )
 
