@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import tfmesos.agent.doctor.places
+from tfmesos.agent import Agent
 from tfmesos.agent.doctor import DoctorFlags, Finding, examine
 from tfmesos.agent.sandboxes.work_dir import WorkDir
+from tfmesos.transport import TcpAddress
 
 
 async def found(flags: DoctorFlags) -> dict[str, Finding]:
@@ -83,7 +86,8 @@ def test_where_no_root_is_needed_none_is_asked_for() -> None:
     assert "run the agent as root" not in done.stdout
 
 
-async def test_a_port_that_is_taken_is_told() -> None:
+async def test_a_port_that_is_taken_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tfmesos.agent.doctor.places, "_PATIENCE_HERE_S", 0.1)  # who has it answers nothing
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -93,6 +97,19 @@ async def test_a_port_that_is_taken_is_told() -> None:
 
     assert finding.is_missing
     assert finding.text == f"127.0.0.1:{port}: Address already in use"
+
+
+@pytest.mark.parametrize("ip", ["127.0.0.1", None])
+async def test_a_port_that_an_agent_of_this_machine_has_is_no_fault(agent: Agent, ip: str | None) -> None:
+    assert isinstance(agent.address, TcpAddress)
+    port = agent.address.port
+
+    finding = (await found(DoctorFlags(ip=ip, port=port)))["port"]
+
+    assert finding.is_there
+    assert finding.text == (
+        f"{ip + ':' if ip else ''}{port}, where an agent runs already; a second needs another --port"
+    )
 
 
 async def test_directories_are_looked_at_and_not_made(tmp_path: Path) -> None:

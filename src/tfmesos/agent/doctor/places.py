@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import fcntl
 import os
 import socket
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from tfmesos.agent.doctor.directories import directory_fault
 from tfmesos.agent.doctor.finding import Finding
 from tfmesos.agent.doctor.flags import DoctorFlags
-from tfmesos.discovery import MasterAddressError, build_detector
-from tfmesos.transport import HttpConnection, TransportError
+from tfmesos.discovery import MasterAddressError, Stranger, build_detector, find_stranger
+from tfmesos.transport import HttpConnection, TcpAddress, TransportError
 
 _PATIENCE_S = 3.0
+_PATIENCE_HERE_S = 1.0
+_LISTEN = "0A"
+"""TCP_LISTEN (kernel: include/net/tcp_states.h)."""
 
 
 async def place_findings(flags: DoctorFlags) -> AsyncIterator[Finding]:
@@ -23,7 +29,7 @@ async def place_findings(flags: DoctorFlags) -> AsyncIterator[Finding]:
     is_in_use = bool(flags.work_dir) and _is_locked(Path(flags.work_dir, "agent.lock"))
     for finding in _directories(flags, is_in_use=is_in_use):
         yield finding
-    yield _port(flags, is_in_use=is_in_use)
+    yield await _port(flags, is_in_use=is_in_use)
     if flags.master:
         yield await _master(flags.master)
 
@@ -58,24 +64,53 @@ def _is_locked(path: Path) -> bool:
     return False
 
 
-def _port(flags: DoctorFlags, *, is_in_use: bool) -> Finding:
+async def _port(flags: DoctorFlags, *, is_in_use: bool) -> Finding:
     if flags.port == 0:
         return Finding(subject="port", text="any that is free")
     place = f"{flags.ip}:{flags.port}" if flags.ip else str(flags.port)
+    try:
+        _try_bind(flags.ip or "", flags.port)
+    except (OSError, UnicodeError) as error:
+        is_taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        if is_taken and (is_in_use or await _has_agent(flags.ip, flags.port)):
+            return Finding(subject="port", text=f"{place}, where an agent runs already; a second needs another --port")
+        return Finding(
+            subject="port",
+            text=f"{place}: {error.strerror if isinstance(error, OSError) else error}",
+            is_there=False,
+            remedy="give another --port or --ip",
+            is_needed=True,
+        )
+    return Finding(subject="port", text=f"{place} is free")
+
+
+def _try_bind(host: str, port: int) -> None:
+    """Raises OSError, UnicodeError."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the agent does
-        try:
-            listener.bind((flags.ip or "", flags.port))
-        except (OSError, UnicodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            return Finding(
-                subject="port",
-                text=f"{place}: {reason}",
-                is_there=is_in_use,
-                remedy="does an agent run already? Else give another --port or --ip",
-                is_needed=True,
-            )
-    return Finding(subject="port", text=f"{place} is free")
+        listener.bind((host, port))
+
+
+async def _has_agent(host: str | None, port: int) -> bool:
+    """Whether it is an agent that listens on a port of this machine; any of its addresses without a host."""
+    for one in [host] if host else _listeners(port):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_HERE_S):
+                if await find_stranger(TcpAddress(one, port)) is Stranger.AGENT:
+                    return True
+    return False
+
+
+def _listeners(port: int) -> list[str]:
+    """On which addresses of this machine somebody listens (proc(5): an address is a number in the host's order)."""
+    found = set()
+    with contextlib.suppress(OSError), open("/proc/net/tcp") as table:
+        for line in list(table)[1:]:
+            _, local, _, state, *_ = line.split()
+            address, _, number = local.partition(":")
+            if state == _LISTEN and int(number, 16) == port:
+                found.add(socket.inet_ntoa(int(address, 16).to_bytes(4, sys.byteorder)))
+    return sorted(found)
 
 
 async def _master(text: str) -> Finding:
