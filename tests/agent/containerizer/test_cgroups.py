@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.cgroup_trees import cgroups_below, pids_below
 from tests.agent.containerizer.conftest import Configure, output
 from tests.agent.waiting import eventually
 from tfmesos.agent import AgentFlags
@@ -35,21 +36,15 @@ def flags(flags: AgentFlags) -> Iterator[AgentFlags]:
         pytest.skip("only root may make cgroups")
     root = f"test-containers-{uuid.uuid4().hex[:8]}"
     yield dataclasses.replace(flags, launcher="linux", isolation="cgroups/devices", cgroups_root=root)
-    assert _cgroups(root) == []
-
-
-def _cgroups(root: str) -> list[Path]:
-    """The topmost first."""
-    below = [path for pattern in (f"*/{root}", f"*/{root}/**/") for path in Path("/sys/fs/cgroup").glob(pattern)]
-    return sorted(path for path in below if path.is_dir())
+    assert cgroups_below(root) == []
 
 
 def _containers(root: str) -> list[Path]:
-    return [path for path in _cgroups(root) if path.name != root]
+    return [path for path in cgroups_below(root) if path.name != root]
 
 
 def _pids(root: str) -> set[int]:
-    return {int(pid) for path in _cgroups(root) for pid in (path / "cgroup.procs").read_text().split()}
+    return set(pids_below(root))
 
 
 async def _start(flags: AgentFlags) -> Containerizer:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.cgroup_trees import cgroups_below, containers_below, pids_below
 from tests.agent.in_test_master import PARTITION_AWARE, InTestMaster, command_task, framework
 from tests.agent.test_program import lives, program, words_for
 from tests.agent.waiting import eventually
@@ -26,7 +27,7 @@ def root() -> Iterator[str]:
         pytest.skip("only root may make cgroups")
     name = f"test-agent-{uuid.uuid4().hex[:8]}"
     yield name
-    assert list(Path("/sys/fs/cgroup").glob(f"*/{name}*")) == []
+    assert cgroups_below(f"{name}*") == []
 
 
 DEVICES = ("--launcher=linux", "--isolation=cgroups/devices")
@@ -38,14 +39,6 @@ def words(
     master: InTestMaster, work_dir: Path, root: str, *more: str, isolation: tuple[str, ...] = DEVICES
 ) -> list[str]:
     return words_for(master, work_dir, f"--cgroups_root={root}", *isolation, *more)
-
-
-def containers(root: str) -> list[Path]:
-    return [path for path in Path("/sys/fs/cgroup").glob(f"*/{root}/*") if path.is_dir()]
-
-
-def pids(root: str) -> list[int]:
-    return [int(pid) for path in containers(root) for pid in (path / "cgroup.procs").read_text().split()]
 
 
 async def run_task(master: InTestMaster, *, checkpoint: bool = False) -> None:
@@ -69,7 +62,7 @@ async def test_an_agent_that_is_asked_to_end(
 ) -> None:
     async with program(*words(master, tmp_path / "work", root)) as process:
         await run_task(master, checkpoint=number is signal.SIGUSR1)
-        assert pids(root)
+        assert pids_below(root)
 
         process.send_signal(number)
         await ended(process)
@@ -82,7 +75,7 @@ async def test_an_agent_that_is_killed(master: InTestMaster, tmp_path: Path, roo
         process.kill()
         await ended(process)
 
-    await eventually(lambda: not containers(root))
+    await eventually(lambda: not containers_below(root))
     await clean_up(master, tmp_path, root)  # what is left is the root
 
 
@@ -91,7 +84,7 @@ async def test_tasks_that_are_not_taken_over(master: InTestMaster, tmp_path: Pat
         await run_task(master, checkpoint=True)
         process.kill()
         await ended(process)
-    assert pids(root)
+    assert pids_below(root)
 
     await clean_up(master, tmp_path, root)
 
@@ -101,11 +94,11 @@ async def test_tasks_that_are_taken_over(master: InTestMaster, tmp_path: Path, r
         await run_task(master, checkpoint=True)
         process.kill()
         await ended(process)
-    before = pids(root)
+    before = pids_below(root)
 
     async with program(*words(master, tmp_path / "work", root)) as process:
         await master.wait_for(internal_pb2.ReregisterSlaveMessage)
-        assert pids(root) == before
+        assert pids_below(root) == before
         process.send_signal(signal.SIGUSR1)
         await ended(process)
 
@@ -118,17 +111,17 @@ async def test_tasks_that_are_taken_over_by_an_agent_that_uses_fewer_cgroups(
         await run_task(master, checkpoint=True)
         process.kill()
         await ended(process)
-    trees = len(containers(root))
+    trees = len(containers_below(root))
     assert trees >= 2
 
     async with program(*words(master, tmp_path / "work", root, isolation=fewer)) as process:
         await master.wait_for(internal_pb2.ReregisterSlaveMessage)
         master.run(command_task("new", "sleep 1000"))
         await master.wait_for_state("new", mesos_pb2.TASK_RUNNING)
-        assert len(containers(root)) == trees + count
+        assert len(containers_below(root)) == trees + count
         master.kill("long", grace_s=0)
         await master.wait_for_end("long")
-        assert len(containers(root)) == count
+        assert len(containers_below(root)) == count
         process.send_signal(signal.SIGUSR1)
         await ended(process)
 
@@ -140,7 +133,7 @@ async def test_tasks_whose_cgroups_are_elsewhere_are_not_given_up(
         await run_task(master, checkpoint=True)
         process.kill()
         await ended(process)
-    before = pids(root)
+    before = pids_below(root)
 
     other = words(master, tmp_path / "work", f"{root}-new")
     async with program(*other, stderr=asyncio.subprocess.PIPE) as process:
@@ -148,7 +141,7 @@ async def test_tasks_whose_cgroups_are_elsewhere_are_not_given_up(
         told = (await process.stderr.read()).decode()
     assert f"where --cgroups_root={root} says, not --cgroups_root={root}-new: start with" in told
     assert "--recover=cleanup" in told
-    assert pids(root) == before
+    assert pids_below(root) == before
 
     cleanup = words(master, tmp_path / "work", f"{root}-new", "--recover=cleanup", isolation=NONE)
     async with program(*cleanup) as process:
