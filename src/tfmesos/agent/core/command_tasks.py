@@ -130,7 +130,7 @@ class CommandTasks:
 
     def _not_launched(self, record: TaskRecord, message: str) -> list[Action]:
         if record.is_killed:
-            return self._killed_before_delivery(record)
+            return self._reports.given(record, self._reports.undelivered_status(record))
         return self._reports.own(
             record,
             mesos_pb2.TASK_FAILED,
@@ -139,18 +139,9 @@ class CommandTasks:
             source=Status.SOURCE_AGENT,
         )
 
-    def _killed_before_delivery(self, record: TaskRecord) -> list[Action]:
-        return self._reports.own(
-            record,
-            mesos_pb2.TASK_KILLED,
-            message="Killed before delivery to the executor",
-            reason=Status.REASON_TASK_KILLED_DURING_LAUNCH,
-            source=Status.SOURCE_AGENT,
-        )
-
     def _end(self, record: TaskRecord, ending: Ending) -> list[Action]:
         if record.is_killed and not record.is_delivered:
-            return self._killed_before_delivery(record)
+            return self._reports.given(record, self._reports.undelivered_status(record))
         stopped: list[Action] = [StopChecks(record)] if is_checked(record.info) else []
         if ending.cause is not None or (ending.wait_status is None and not record.is_killed):
             return [*stopped, *self._end_by_agent(record, ending)]

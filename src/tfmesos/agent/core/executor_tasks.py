@@ -15,13 +15,12 @@ from tfmesos.agent.core.actions import (
 from tfmesos.agent.core.books import Books, Deadlines
 from tfmesos.agent.core.command_tasks import grace_of
 from tfmesos.agent.core.events import NANOSECONDS, Ending, Event, kill_event, message_event
-from tfmesos.agent.core.records import Capability, Cause, ExecutorRecord, Launch, Phase, TaskRecord
-from tfmesos.agent.core.reports import Reports, Status, exited
+from tfmesos.agent.core.records import Capability, Cause, ExecutorRecord, Phase, TaskRecord
+from tfmesos.agent.core.reports import BEFORE_DELIVERY, Reports, Status, exited
 from tfmesos.agent.core.resizing import Resizing
 from tfmesos.flags import format_duration
 from tfmesos.wire import mesos_pb2
 
-_BEFORE_DELIVERY = "Killed before delivery to the executor"
 _GROUP_BEFORE_DELIVERY = "A task within the task group was killed before delivery to the executor"
 
 
@@ -157,17 +156,9 @@ class ExecutorTasks:
         executor = record.executor
         launch = next(launch for launch in executor.queue if record in launch.tasks)
         executor.queue.remove(launch)
-        ends = [(killed, self._killed_before_delivery(killed, launch)) for killed in launch.tasks]
+        message = _GROUP_BEFORE_DELIVERY if launch.is_group else BEFORE_DELIVERY
+        ends = [(killed, self._reports.undelivered_status(killed, message)) for killed in launch.tasks]
         return [*self._resizing.dismiss(executor, ends), *self._end_if_idle(executor)]
-
-    def _killed_before_delivery(self, record: TaskRecord, launch: Launch) -> mesos_pb2.TaskStatus:
-        return self._reports.own_status(
-            record,
-            mesos_pb2.TASK_KILLED,
-            message=_text_of(launch),
-            reason=Status.REASON_TASK_KILLED_DURING_LAUNCH,
-            source=Status.SOURCE_AGENT,
-        )
 
     def _end_if_idle(self, executor: ExecutorRecord) -> list[Action]:
         """One that was never given anything, and that nothing waits for any more, is of no use."""
@@ -178,7 +169,3 @@ class ExecutorTasks:
 def own_grace_of(info: mesos_pb2.ExecutorInfo) -> float | None:
     """How long the executor says that it needs to end; None: as long as the agent gives."""
     return info.shutdown_grace_period.nanoseconds / NANOSECONDS if info.HasField("shutdown_grace_period") else None
-
-
-def _text_of(launch: Launch) -> str:
-    return _GROUP_BEFORE_DELIVERY if launch.is_group else _BEFORE_DELIVERY

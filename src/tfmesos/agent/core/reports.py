@@ -20,6 +20,7 @@ from tfmesos.wire import internal_pb2, mesos_pb2
 from tfmesos.wire.text import TERMINAL_STATES, state_name
 
 Status = mesos_pb2.TaskStatus
+BEFORE_DELIVERY = "Killed before delivery to the executor"
 _RESTARTED = "Task launched during agent restart"
 
 
@@ -90,6 +91,16 @@ class Reports:
             mesos_pb2.TASK_DROPPED if is_aware else mesos_pb2.TASK_LOST,
             message=_RESTARTED,
             reason=Status.REASON_AGENT_RESTARTED,
+            source=Status.SOURCE_AGENT,
+        )
+
+    def undelivered_status(self, record: TaskRecord, message: str = BEFORE_DELIVERY) -> mesos_pb2.TaskStatus:
+        """It was killed before its executor, or its command, was given it; not told yet."""
+        return self.own_status(
+            record,
+            mesos_pb2.TASK_KILLED,
+            message=message,
+            reason=Status.REASON_TASK_KILLED_DURING_LAUNCH,
             source=Status.SOURCE_AGENT,
         )
 
