@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.in_test_master import FixedDetector, InTestMaster, in_test_master
+from tests.cgroup_trees import cgroups_below
 from tfmesos.agent import Agent, AgentFlags
 from tfmesos.cgroups import Hierarchies
 from tfmesos.transport import HttpConnection
@@ -47,9 +48,8 @@ def cgroups_root() -> Iterator[str]:
         pytest.skip(fault or "needs root")
     root = f"test-{uuid.uuid4().hex[:12]}"
     yield root
-    mounts = Path("/sys/fs/cgroup")  # below it others' cgroups come and go meanwhile
-    left = [Path(found) for mount in (mounts, *mounts.iterdir()) for found, _, _ in os.walk(mount / root)]
-    for path in sorted(left, reverse=True):
+    left = cgroups_below(root)
+    for path in reversed(left):
         with suppress(OSError):
             path.rmdir()
     assert left == []

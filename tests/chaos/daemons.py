@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
 
+from tests.cgroup_trees import cgroups_below
 from tests.chaos.traces import processes_with
 from tests.ports import free_port
 
@@ -70,6 +71,16 @@ class Daemon:
             time.sleep(0.02)  # what is waited for lies outside this process
 
 
+def kill_all(mark: str, *daemons: Daemon) -> None:
+    """End whatever bears the mark, by force; then these are waited for."""
+    for pid in list(processes_with(mark)):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for daemon in daemons:
+        if daemon.process is not None:
+            daemon.process.wait()
+
+
 class Cluster:
     """One master and one agent."""
 
@@ -108,29 +119,18 @@ class Cluster:
 
     def stop(self) -> None:
         """By force, whatever is left."""
-        for pid in list(processes_with(self.mark)):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        for daemon in (self.master, self.agent):
-            if daemon.process is not None:
-                daemon.process.wait()
+        kill_all(self.mark, self.master, self.agent)
         self._remove_cgroups()
 
     def _remove_cgroups(self) -> None:
         """What those who were killed cannot remove any more."""
         deadline = time.monotonic() + 10
-        while left := [found for root in self._roots() for found, _, _ in os.walk(root, topdown=False)]:
-            for path in left:
+        while left := cgroups_below(self._cgroups_root):
+            for path in reversed(left):
                 with suppress(OSError):
-                    os.rmdir(path)
+                    path.rmdir()
             assert time.monotonic() < deadline, f"left: {left}"
             time.sleep(0.01)  # the last processes are on their way out
-
-    def _roots(self) -> list[Path]:
-        mounts = Path("/sys/fs/cgroup")
-        return [*mounts.glob(self._cgroups_root), *mounts.glob(f"*/{self._cgroups_root}")]
 
     def wait_no_framework(self, timeout_s: float) -> None:
         """Until the agent has nothing of any framework: it has heard of the end of all."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -16,8 +14,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from tests.chaos.conftest import new_mark
-from tests.chaos.daemons import Daemon
-from tests.chaos.traces import processes_with
+from tests.chaos.daemons import Daemon, kill_all
 from tests.gpu_machine import GpuMachine
 from tests.ports import free_port
 
@@ -71,14 +68,7 @@ class GpuCluster:
 
     def stop(self) -> None:
         """By force, whatever is left."""
-        for pid in list(processes_with(self.mark)):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        for daemon in (self.master, self.agent):
-            if daemon is not None and daemon.process is not None:
-                daemon.process.wait()
+        kill_all(self.mark, *([self.master] if self.master is not None else []), self.agent)
 
     def execute(self, command: str, resources: str = "cpus:0.1;mem:32", *more: str) -> Executed:
         """Run one task by mesos-execute, to its end."""

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cgroup_trees import cgroups_below, pids_below
 from tests.agent.containerizer.conftest import Configure, output
 from tests.agent.waiting import eventually
+from tests.cgroup_trees import cgroups_below, pids_below
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.containerizer import Container, ContainerConfig, ContainerId, Containerizer, LaunchFailed
 from tfmesos.agent.isolators import build_isolation

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cgroup_trees import cgroups_below, containers_below, pids_below
 from tests.agent.in_test_master import PARTITION_AWARE, InTestMaster, command_task, framework
 from tests.agent.test_program import lives, program, words_for
 from tests.agent.waiting import eventually
+from tests.cgroup_trees import cgroups_below, containers_below, pids_below
 from tfmesos.wire import internal_pb2, mesos_pb2
 
 pytestmark = pytest.mark.root

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +12,8 @@ _MOUNTS = "/sys/fs/cgroup"
 
 def cgroups_below(root: str) -> list[Path]:
     """The roots themselves and all below, the topmost first. (Path.glob fails where a directory goes meanwhile.)"""
-    found = {Path(path) for path in glob.glob(f"{_MOUNTS}/*/{root}/**/", recursive=True)}
+    roots = [*glob.glob(f"{_MOUNTS}/{root}"), *glob.glob(f"{_MOUNTS}/*/{root}")]
+    found = {Path(path) for top in roots for path, _, _ in os.walk(top)}
     return sorted(path for path in found if path.is_dir())
 
 
