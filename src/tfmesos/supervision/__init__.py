@@ -21,7 +21,7 @@ from tfmesos.supervision.console import ConsoleStream, OutputName
 from tfmesos.supervision.errors import ConsoleBusy, LetGo, OwnedElsewhere, SupervisionError, SupervisorLost
 from tfmesos.supervision.foreground import Foreground
 from tfmesos.supervision.processes import open_pidfd, process_start_time, raise_descriptor_limit, read_boot_id
-from tfmesos.supervision.spec import Console, LogLimit, ProcessSpec, Termination
+from tfmesos.supervision.spec import Console, LogLimit, ProcessSpec, Starter, Termination
 from tfmesos.supervision.statistics import TreeStatistics
 from tfmesos.supervision.supervised import Supervised
 from tfmesos.supervision.supervisors import Supervisors
@@ -36,6 +36,7 @@ __all__ = [
     "OutputName",
     "OwnedElsewhere",
     "ProcessSpec",
+    "Starter",
     "Supervised",
     "SupervisionError",
     "SupervisorLost",

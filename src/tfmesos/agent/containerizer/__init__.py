@@ -1,17 +1,21 @@
 """Containers: supervised programs in sandboxes, nested in each other. One way to make them so far."""
 
-from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
+from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind, RuntimeName
 from tfmesos.agent.containerizer.container import Container
 from tfmesos.agent.containerizer.containerizer import Containerizer
 from tfmesos.agent.containerizer.errors import LaunchFailed
 from tfmesos.agent.containerizer.identifiers import ContainerId, container_id_fault
+from tfmesos.agent.containerizer.runtimes import ContainerRuntime, RunningNews
 
 __all__ = [
     "Container",
     "ContainerConfig",
     "ContainerId",
     "ContainerKind",
+    "ContainerRuntime",
     "Containerizer",
     "LaunchFailed",
+    "RunningNews",
+    "RuntimeName",
     "container_id_fault",
 ]

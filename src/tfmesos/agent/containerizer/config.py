@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
+
+if TYPE_CHECKING:  # images know containers by their ids
+    from tfmesos.agent.images import Root
 
 _GPUS = "gpus"
 
@@ -24,6 +28,17 @@ class ContainerKind(Enum):
     """Made by an executor, or by anyone, inside another container."""
     STANDALONE = "standalone"
     """Made by an operator; belongs to no framework and outlives the agent."""
+
+
+class RuntimeName(Enum):
+    """What makes a container's first process, and ends it."""
+
+    HOST = "host"
+    """The supervisor itself: a program on the host's file system."""
+    OCI = "oci"
+    """An OCI runtime: a view of its own, with or without an image."""
+    DOCKER = "docker"
+    """The Docker engine; the supervised program is its client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +65,10 @@ class ContainerConfig:
     is_debug: bool = False
     """It shares the view and the environment of the container it is nested in, and has a console."""
     checkpoint: bool = False
+    root: Root | None = None
+    """Its image and root file system, once `launch` has provided them; not kept for the next agent."""
+    runtime: RuntimeName = RuntimeName.HOST
+    """What makes it; said by `launch` before anything is prepared with it."""
 
     @property
     def names_gpus(self) -> bool:
