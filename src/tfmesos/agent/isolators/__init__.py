@@ -1,6 +1,7 @@
 """Keeps containers apart: what each may use, and what it may open.
 
 isolator.py           what an isolator is
+view.py               what a container sees and may do, as isolators say it
 table.py              the isolators that there are, their order, and --isolation (pure)
 allowed_devices.py    devices that all may use, and --allowed_devices
 cpu.py                cgroups/cpu
@@ -21,18 +22,27 @@ from tfmesos.agent.isolators.isolation import Isolation, Prepared
 from tfmesos.agent.isolators.isolator import OWN, Isolator, LaunchEdits, Limitation, QuietIsolator, Shares
 from tfmesos.agent.isolators.place import flags_for_remains, keep_place
 from tfmesos.agent.isolators.table import IsolatorNames, parse_isolation
+from tfmesos.agent.isolators.view import Capabilities, Command, Hook, Mount, Namespace, Node, Rlimit, View
 
 __all__ = [
     "OWN",
+    "Capabilities",
+    "Command",
+    "Hook",
     "Isolation",
     "IsolationFailed",
     "Isolator",
     "IsolatorNames",
     "LaunchEdits",
     "Limitation",
+    "Mount",
+    "Namespace",
+    "Node",
     "Prepared",
     "QuietIsolator",
+    "Rlimit",
     "Shares",
+    "View",
     "build_isolation",
     "flags_for_remains",
     "keep_place",

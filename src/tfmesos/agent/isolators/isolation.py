@@ -13,6 +13,7 @@ from tfmesos.agent.isolators.container_cgroups import ContainerCgroups, Own, own
 from tfmesos.agent.isolators.errors import IsolationFailed
 from tfmesos.agent.isolators.isolator import OWN, Isolator, LaunchEdits, Limitation, Shares, total_of
 from tfmesos.agent.isolators.table import GPU_POSIX
+from tfmesos.agent.isolators.view import View, merged
 from tfmesos.agent.isolators.withdrawal import wait_withdrawn
 from tfmesos.cgroups import CgroupError
 from tfmesos.resources import Resources
@@ -31,14 +32,16 @@ OnLimitation = Callable[["ContainerId", Limitation], None]
 class Prepared:
     """What a container's first process is started with.
 
-    `environment`: beneath what the command says. `procs_files`: what it writes itself into, in this order.
-    `directories`: its cgroups and those around it, the innermost first; `cleanup` removes them, and whoever is left
-    alone with the last of them may, too.
+    `environment`: beneath what the command says; `overrides`: in place of it. `procs_files`: what it writes itself
+    into, in this order. `directories`: its cgroups and those around it, the innermost first; `cleanup` removes them,
+    and whoever is left alone with the last of them may, too. `view`: what it sees; None: it runs on the host as is.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
     procs_files: tuple[str, ...] = ()
     directories: tuple[str, ...] = ()
+    view: View | None = None
 
 
 class Isolation:
@@ -113,8 +116,13 @@ class Isolation:
             await self.cleanup(config.id)
             raise
         self._shares[config.id] = shares
-        environment = {name: value for each in edits for name, value in each.environment.items()}
-        return Prepared(environment=environment, procs_files=procs_files, directories=directories)
+        return Prepared(
+            environment={name: value for each in edits for name, value in each.environment.items()},
+            overrides={name: value for each in edits for name, value in each.overrides.items()},
+            procs_files=procs_files,
+            directories=directories,
+            view=merged(each.view for each in edits),
+        )
 
     async def isolate(self, container_id: ContainerId, pid: int) -> None:
         """Its first process waits at the gate. Raises IsolationFailed: then it is to be ended and cleaned up."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from tfmesos.agent.isolators.view import View
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 
@@ -29,13 +30,16 @@ def total_of(shares: Shares, name: str) -> int:
 class LaunchEdits:
     """What an isolator wants of a container, all of it, each time that it is asked. One place merges and applies it.
 
-    `environment`: beneath what the command says. `devices`: what may be used beside the devices that all may.
-    `withdrawn`: what no process of the container may hold open any more before `settle` is called.
+    `environment`: beneath what the command says; `overrides`: in place of it. `devices`: what may be used beside the
+    devices that all may. `withdrawn`: what no process of the container may hold open any more before `settle` is
+    called. `view`: what the container sees; None if it may as well be a program on the host.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[DeviceRule, ...] = ()
     withdrawn: tuple[DeviceRule, ...] = ()
+    view: View | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
