@@ -13,7 +13,8 @@ from tests.gpu_machine import Description, Driver, FakeCard
 from tests.gpu_machine.cards import build_cards, caps_files
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.errors import BadAgentFlags
-from tfmesos.agent.gpu import find_gpus
+from tfmesos.agent.gpu import Unit, find_gpus
+from tfmesos.agent.gpu.cards import DeviceNode
 from tfmesos.cgroups import Device
 from tfmesos.resources import Resources
 
@@ -58,7 +59,7 @@ async def test_all_cards_are_offered_by_their_minors_and_not_their_indices(
     assert supply.resources == Resources.parse("gpus:3")
     assert [(unit.minor, unit.uuid) for unit in supply.units] == [(card.minor, card.uuid) for card in cards]
     assert [unit.minor for unit in supply.units] == [2, 1, 0]
-    assert supply.units[0].devices == (Device("c", 195, 2),)
+    assert supply.units[0].nodes == (DeviceNode("/dev/nvidia2", Device("c", 195, 2)),)
     assert supply.units[0].name == cards[0].name
     assert supply.units[0].memory_mb == cards[0].memory_mb
     assert supply.machine is not None
@@ -83,8 +84,9 @@ async def test_instances_of_a_card_in_mig_mode_are_offered_in_its_place(
     assert supply.resources == Resources.parse("gpus:3")
     first, second, whole = supply.units
     assert [first.uuid, second.uuid, whole.uuid] == [*(one.uuid for one in cards[0].instances), cards[1].uuid]
-    assert first.devices == (Device("c", 195, 1), Device("c", 236, 3), Device("c", 236, 4))
-    assert second.devices == (Device("c", 195, 1), Device("c", 236, 5), Device("c", 236, 6))
+    caps = "/dev/nvidia-caps/nvidia-cap"
+    assert _nodes(first) == ["/dev/nvidia1 c 195:1", f"{caps}3 c 236:3", f"{caps}4 c 236:4"]
+    assert _nodes(second) == ["/dev/nvidia1 c 195:1", f"{caps}5 c 236:5", f"{caps}6 c 236:6"]
     assert first.memory_mb == 4864
 
 
@@ -156,3 +158,7 @@ def _write_caps(root: Path, files: Mapping[str, str]) -> None:
         path = root / "proc/driver" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+def _nodes(unit: Unit) -> list[str]:
+    return [f"{node.path} {node.device}" for node in unit.nodes]

@@ -17,12 +17,16 @@ from tfmesos.agent import AgentFlags
 from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.gpu import GpuIsolator, GpuSupply, find_gpus, gpu_isolators
+from tfmesos.agent.gpu.cards import DeviceNode
 from tfmesos.agent.isolators import IsolationFailed, LaunchEdits, parse_isolation
 from tfmesos.cgroups import Device
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 
-CONTROL = (Device("c", 195, 255), Device("c", 511, 0))
+CONTROL = (
+    DeviceNode("/dev/nvidiactl", Device("c", 195, 255)),
+    DeviceNode("/dev/nvidia-uvm", Device("c", 511, 0)),
+)
 CONTROL_RULES = ["c 195:255 rwm", "c 511:0 rwm"]
 ROOT = ContainerId("root")
 A, B = ContainerId("a", ROOT), ContainerId("b", ROOT)
@@ -32,7 +36,7 @@ class Cards:
     """An isolator, and the next agent's."""
 
     def __init__(
-        self, tmp_path: Path, control: Collection[Device] | None = CONTROL, *, patience_s: float = 60.0
+        self, tmp_path: Path, control: Collection[DeviceNode] | None = CONTROL, *, patience_s: float = 60.0
     ) -> None:
         self._control = control
         self._patience_s = patience_s

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tfmesos.agent.gpu.cards import DeviceNode
 from tfmesos.agent.gpu.errors import GpuError
-from tfmesos.agent.gpu.nodes import MigNodes, control_devices
+from tfmesos.agent.gpu.nodes import MigNodes, control_nodes, present_control_nodes
 from tfmesos.cgroups import Device
 
 UVM_MAJOR = 511
@@ -41,38 +42,48 @@ def write_modprobe(dev: Path, text: str) -> None:
 async def test_the_tools_of_uvm_are_optional_and_its_major_is_that_of_the_node(dev: Path) -> None:
     make(dev / "nvidiactl", 195, 255)
     make(dev / "nvidia-uvm", UVM_MAJOR, 0)
-    assert await control_devices(dev.parent) == (Device("c", 195, 255), Device("c", UVM_MAJOR, 0))
+    assert await control_nodes(dev.parent) == (
+        DeviceNode("/dev/nvidiactl", Device("c", 195, 255)),
+        DeviceNode("/dev/nvidia-uvm", Device("c", UVM_MAJOR, 0)),
+    )
 
     make(dev / "nvidia-uvm-tools", UVM_MAJOR, 1)
-    assert (await control_devices(dev.parent))[2:] == (Device("c", UVM_MAJOR, 1),)
+    found = await control_nodes(dev.parent)
+    assert found[2:] == (DeviceNode("/dev/nvidia-uvm-tools", Device("c", UVM_MAJOR, 1)),)
+    assert present_control_nodes(dev.parent) == found
+
+
+def test_without_a_driver_there_are_no_control_nodes(dev: Path) -> None:
+    assert present_control_nodes(dev.parent) == ()
 
 
 async def test_what_nvidia_modprobe_makes_is_found(dev: Path) -> None:
     make(dev / "nvidiactl", 195, 255)
     write_modprobe(dev, f'[ "$*" = "-u -c 0" ] && /bin/mknod {dev}/nvidia-uvm c {UVM_MAJOR} 0')
 
-    assert Device("c", UVM_MAJOR, 0) in await control_devices(dev.parent)
+    found = await control_nodes(dev.parent)
+    assert Device("c", UVM_MAJOR, 0) in [node.device for node in found]
 
 
 async def test_what_is_missing_is_named_with_the_remedy(dev: Path) -> None:
     with pytest.raises(GpuError, match=r"device ID for '.*/nvidiactl': No such file or directory; .*nvidia-modprobe"):
-        await control_devices(dev.parent)
+        await control_nodes(dev.parent)
     make(dev / "nvidiactl", 195, 255)
     with pytest.raises(GpuError, match=r"'/dev/nvidia-uvm': nvidia-modprobe cannot be run: No such file.*install it"):
-        await control_devices(dev.parent)
+        await control_nodes(dev.parent)
     write_modprobe(dev, "echo no such module >&2; exit 3")
     with pytest.raises(GpuError, match=r"nvidia-modprobe -u -c 0 ended with 3: no such module$"):
-        await control_devices(dev.parent)
+        await control_nodes(dev.parent)
     write_modprobe(dev, "exit 0")
     with pytest.raises(GpuError, match=r"device ID for '.*/nvidia-uvm'.*nvidia-modprobe -u -c 0 makes it"):
-        await control_devices(dev.parent)
+        await control_nodes(dev.parent)
 
 
 async def test_a_file_that_is_no_device_is_refused(dev: Path) -> None:
     (dev / "nvidiactl").touch()
 
     with pytest.raises(GpuError, match="neither a character nor a block device"):
-        await control_devices(dev.parent)
+        await control_nodes(dev.parent)
 
 
 def test_of_a_driver_without_mig_no_nodes_are_told(tmp_path: Path) -> None:

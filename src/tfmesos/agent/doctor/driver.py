@@ -14,7 +14,7 @@ from tfmesos.agent.doctor.wants import Wants
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.gpu import Card, GpuError, Machine, MigInstance, NvmlMissing, discover, find_gpus
 from tfmesos.agent.gpu.cards import CARD_MAJOR
-from tfmesos.agent.gpu.nodes import MigNodes, control_devices
+from tfmesos.agent.gpu.nodes import MigNodes, control_nodes
 from tfmesos.agent.gpu.volume import driver_libraries, driver_programs
 from tfmesos.cgroups import Device
 
@@ -82,7 +82,7 @@ def _cards(machine: Machine, flags: DoctorFlags, wants: Wants, root: Path) -> It
 
 def _instance(card: Card, part: MigInstance, nodes: MigNodes, root: Path, *, is_needed: bool) -> Finding:
     caps = nodes.of_instance(card.minor, part.gpu_instance, part.compute_instance)
-    paths = {f"/dev/nvidia-caps/nvidia-cap{device.minor}": device for device in caps or ()}
+    paths = {node.path: node.device for node in caps or ()}
     faults = [f"{path} {fault}" for path, device in paths.items() if (fault := _node_fault(root, path, device)[0])]
     if caps is None:
         faults = ["/proc/driver/nvidia-caps does not tell its nodes"]
@@ -122,10 +122,10 @@ async def _control(wants: Wants, root: Path) -> Finding:
     if tool and not root.joinpath(_UVM.lstrip("/")).exists() and (root / "dev/nvidiactl").exists():
         return Finding(subject="nodes", text=f"/dev/nvidiactl; the agent has {_UVM} made by {tool} when it starts")
     try:
-        devices = await control_devices(root)
+        nodes = await control_nodes(root)
     except GpuError as error:
         return Finding(subject="nodes", text=str(error), is_there=False, is_needed=wants.isolated_gpus)
-    tools = "" if len(devices) > 2 else " (no nvidia-uvm-tools, which only profilers want)"
+    tools = "" if len(nodes) > 2 else " (no nvidia-uvm-tools, which only profilers want)"
     return Finding(subject="nodes", text=f"/dev/nvidiactl, {_UVM}{tools}")
 
 

@@ -10,6 +10,14 @@ CARD_MAJOR = 195
 """Of the nodes of cards, /dev/nvidia<minor> (kernel: Documentation/admin-guide/devices.txt)."""
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceNode:
+    """A device, and where its node is on this machine and in containers with an image."""
+
+    path: str
+    device: Device
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigInstance:
     """A part of a card in MIG mode: a compute instance in a GPU instance."""
@@ -48,7 +56,7 @@ class Unit:
     """What CUDA_VISIBLE_DEVICES names it by."""
     name: str = field(compare=False, default="")
     memory_mb: int = field(compare=False, default=0)
-    devices: tuple[Device, ...] = field(compare=False, default=())
+    nodes: tuple[DeviceNode, ...] = field(compare=False, default=())
     """All that must open for whoever uses it, beside the control devices."""
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.gpu.cards import CARD_MAJOR, Card, Unit
+from tfmesos.agent.gpu.cards import CARD_MAJOR, Card, DeviceNode, Unit
 from tfmesos.agent.gpu.enumeration import Wish, offered_gpus
 from tfmesos.agent.gpu.errors import GpuError, NvmlFailed, NvmlMissing
 from tfmesos.agent.gpu.nodes import MigNodes
@@ -117,12 +117,12 @@ def _units(cards: Iterable[Card], nodes: MigNodes) -> Iterator[tuple[int, tuple[
         yield card.index, tuple(_instances(card, nodes)) if card.is_mig else (_whole(card),)
 
 
-def _node(card: Card) -> Device:
-    return Device("c", CARD_MAJOR, card.minor)
+def _node(card: Card) -> DeviceNode:
+    return DeviceNode(f"/dev/nvidia{card.minor}", Device("c", CARD_MAJOR, card.minor))
 
 
 def _whole(card: Card) -> Unit:
-    return Unit(minor=card.minor, uuid=card.uuid, name=card.name, memory_mb=card.memory_mb, devices=(_node(card),))
+    return Unit(minor=card.minor, uuid=card.uuid, name=card.name, memory_mb=card.memory_mb, nodes=(_node(card),))
 
 
 def _instances(card: Card, nodes: MigNodes) -> Iterator[Unit]:
@@ -139,5 +139,5 @@ def _instances(card: Card, nodes: MigNodes) -> Iterator[Unit]:
             uuid=part.uuid,
             name=part.name or card.name,
             memory_mb=part.memory_mb,
-            devices=(_node(card), *caps),
+            nodes=(_node(card), *caps),
         )

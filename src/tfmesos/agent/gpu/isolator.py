@@ -14,10 +14,10 @@ from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.gpu.allocator import Allocator
 from tfmesos.agent.gpu.book import Book, Holding
-from tfmesos.agent.gpu.cards import Unit
+from tfmesos.agent.gpu.cards import DeviceNode, Unit
 from tfmesos.agent.gpu.discovery import GpuSupply
 from tfmesos.agent.gpu.errors import GpuError, NotAvailable, StillClaimed, TooFewGpus, UnknownGpus
-from tfmesos.agent.gpu.nodes import control_devices
+from tfmesos.agent.gpu.nodes import control_nodes
 from tfmesos.agent.gpu.record import read_record, write_record
 from tfmesos.agent.gpu.sampler import Sampler
 from tfmesos.agent.isolators import IsolationFailed, IsolatorNames, LaunchEdits, QuietIsolator, Shares
@@ -46,7 +46,7 @@ class GpuIsolator(QuietIsolator):
         self,
         supply: GpuSupply,
         directory_of: Callable[[ContainerId], Path],
-        control: Collection[Device] | None,
+        control: Collection[DeviceNode] | None,
         patience_s: float = _PATIENCE_S,
     ) -> None:
         """`directory_of`: where what is kept of a container is. `control`: None of one that does not enforce.
@@ -235,7 +235,8 @@ class GpuIsolator(QuietIsolator):
     def _rules(self, container_id: ContainerId) -> tuple[DeviceRule, ...]:
         if self._control is None:
             return ()
-        return _rules_of([*self._control, *_devices(self._book.holding(container_id).units)])
+        control = {node.device for node in self._control}
+        return _rules_of(control | _devices(self._book.holding(container_id).units))
 
 
 async def gpu_isolators(
@@ -249,7 +250,7 @@ async def gpu_isolators(
         if supply.nvml is None:
             why = supply.missing or "NVML is not available"
             raise GpuError(f"Cannot create the Nvidia GPU isolator: {why}; install NVIDIA's driver")
-        control = await control_devices(root) if name == GPU_NVIDIA else None
+        control = await control_nodes(root) if name == GPU_NVIDIA else None
     except GpuError as error:
         raise BadAgentFlags(f"Failed to create isolator '{name}': {error}") from error
     return [GpuIsolator(supply, directory_of, control)]
@@ -270,7 +271,7 @@ def _named(units: Iterable[Unit]) -> Mapping[str, str]:
 
 
 def _devices(units: Iterable[Unit]) -> set[Device]:
-    return {device for unit in units for device in unit.devices}
+    return {node.device for unit in units for node in unit.nodes}
 
 
 def _rules_of(devices: Iterable[Device]) -> tuple[DeviceRule, ...]:

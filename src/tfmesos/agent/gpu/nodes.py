@@ -12,16 +12,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tfmesos.agent.gpu.cards import DeviceNode
 from tfmesos.agent.gpu.errors import GpuError
 from tfmesos.cgroups import BadDeviceRule, Device
 
 _CAPS_MAJOR = re.compile(r"^\s*(\d+) nvidia-caps$", re.MULTILINE)
 _MINOR = re.compile(r"^(\S+) (\d+)$", re.MULTILINE)
 _MODPROBE_TIMEOUT_S = 30.0
+_CONTROL, _UVM, _UVM_TOOLS = "dev/nvidiactl", "dev/nvidia-uvm", "dev/nvidia-uvm-tools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +41,46 @@ class MigNodes:
         minors = _MINOR.findall(_text(root / "proc/driver/nvidia-caps/mig-minors"))
         return cls(int(major[1]) if major else None, {name: int(minor) for name, minor in minors})
 
-    def of_instance(self, card_minor: int, gpu_instance: int, compute_instance: int) -> tuple[Device, ...] | None:
-        """The nodes of the two accesses; None if the driver does not tell them."""
+    def of_instance(self, card_minor: int, gpu_instance: int, compute_instance: int) -> tuple[DeviceNode, ...] | None:
+        """Those of the two accesses; None if the driver does not tell them."""
         whole = f"gpu{card_minor}/gi{gpu_instance}"
         minors = [self.minors.get(f"{name}/access") for name in (whole, f"{whole}/ci{compute_instance}")]
         if self.major is None or None in minors:
             return None
-        return tuple(Device("c", self.major, minor) for minor in minors)
+        return tuple(
+            DeviceNode(f"/dev/nvidia-caps/nvidia-cap{minor}", Device("c", self.major, minor)) for minor in minors
+        )
 
 
-async def control_devices(root: Path) -> tuple[Device, ...]:
+async def control_nodes(root: Path) -> tuple[DeviceNode, ...]:
     """What every container may open so that NVIDIA's tools run in it, also one without GPUs. Raises GpuError.
 
     The node of uvm appears when its module is loaded: NVIDIA's own tool is asked for that (Mesos 1.11 does the same).
     """
-    dev = root / "dev"
-    devices = [_device(dev / "nvidiactl", "is the nvidia module loaded? nvidia-smi or nvidia-modprobe makes the node")]
-    if not (dev / "nvidia-uvm").exists():
+    nodes = [_node(root, _CONTROL, "is the nvidia module loaded? nvidia-smi or nvidia-modprobe makes the node")]
+    if not (root / _UVM).exists():
         await _load_uvm()
-    devices.append(_device(dev / "nvidia-uvm", "nvidia-modprobe -u -c 0 makes it"))
-    with contextlib.suppress(OSError):
-        devices.append(Device.of_node(dev / "nvidia-uvm-tools"))
-    return tuple(devices)
+    nodes.append(_node(root, _UVM, "nvidia-modprobe -u -c 0 makes it"))
+    return (*nodes, *_present(root, (_UVM_TOOLS,)))
 
 
-def _device(path: Path, remedy: str) -> Device:
+def present_control_nodes(root: Path) -> tuple[DeviceNode, ...]:
+    """Those of `control_nodes` that are there."""
+    return _present(root, (_CONTROL, _UVM, _UVM_TOOLS))
+
+
+def _present(root: Path, names: Iterable[str]) -> tuple[DeviceNode, ...]:
+    found = []
+    for name in names:
+        with contextlib.suppress(OSError, BadDeviceRule):
+            found.append(DeviceNode(f"/{name}", Device.of_node(root / name)))
+    return tuple(found)
+
+
+def _node(root: Path, name: str, remedy: str) -> DeviceNode:
+    path = root / name
     try:
-        return Device.of_node(path)
+        return DeviceNode(f"/{name}", Device.of_node(path))
     except OSError as error:
         raise GpuError(f"Failed to obtain device ID for '{path}': {error.strerror}; {remedy}") from error
     except BadDeviceRule as error:
