@@ -1,4 +1,5 @@
-"""What every test shares: in continuous integration a skip is an error; a stock Apache Mesos master; a GPU machine.
+"""What every test shares: in continuous integration a skip is an error; a stock Apache Mesos master; a GPU machine;
+registries and docker engines.
 
 Elsewhere a test whose package, tool or privilege is missing skips with the reason.
 """
@@ -24,7 +25,9 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
+    from tests.dockerd import Dockerd, StartDockerd
     from tests.gpu_machine import Driver, GpuMachine, StartGpuMachine
+    from tests.registry import FakeRegistry, Registry, StartRegistry
 
 SKIPS_ARE_ERRORS = os.environ.get("TFMESOS_SKIPS_ARE_ERRORS") == "1"
 
@@ -242,3 +245,78 @@ def start_gpu_machine(gpu_driver: Driver, tmp_path_factory: pytest.TempPathFacto
     yield start
     for machine in reversed(started):
         machine.close()
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    """One plain registry for all tests; each takes repositories of its own names."""
+    from tests.registry import Registry, missing_for_registry  # only where a test wants it
+
+    missing = missing_for_registry()
+    if missing is not None:
+        pytest.skip(missing)
+    running = Registry(tmp_path_factory.mktemp("registry"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def start_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartRegistry]:
+    """Starts registries of the test's own: `start_registry(has_tls=True, credentials=Credentials())`."""
+    from tests.registry import Registry, missing_for_registry
+
+    started: list[Registry] = []
+
+    def start(**options: Any) -> Registry:
+        missing = missing_for_registry(**options)
+        if missing is not None:
+            pytest.skip(missing)
+        started.append(Registry(tmp_path_factory.mktemp("registry"), **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def fake_registry() -> Iterator[FakeRegistry]:
+    """A registry that does what a real one does on bad days."""
+    from tests.registry import FakeRegistry
+
+    fake = FakeRegistry()
+    fake.start()
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture(scope="session")
+def dockerd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dockerd]:
+    """One docker engine for all tests; each takes names of its own for images and containers."""
+    from tests.dockerd import Dockerd, missing_for_dockerd
+
+    missing = missing_for_dockerd()
+    if missing is not None:
+        pytest.skip(missing)
+    engine = Dockerd(tmp_path_factory.mktemp("dockerd"))
+    yield engine
+    engine.stop()
+
+
+@pytest.fixture
+def start_dockerd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartDockerd]:
+    """Starts docker engines of the test's own: `start_dockerd(prefix=machine.command)`."""
+    from tests.dockerd import Dockerd, missing_for_dockerd
+
+    started: list[Dockerd] = []
+
+    def start(**options: Any) -> Dockerd:
+        missing = missing_for_dockerd()
+        if missing is not None:
+            pytest.skip(missing)
+        started.append(Dockerd(tmp_path_factory.mktemp("dockerd"), **options))
+        return started[-1]
+
+    yield start
+    for engine in started:
+        engine.stop()

@@ -1,11 +1,11 @@
 """Container images for tests, made in milliseconds by Python alone, in every form that registries and archives have.
 
-`busybox_image()` is the usual one: a shell and its tools, 2 MB. `Image(layers=layers({…}), …)` is any other.
+`busybox_image()` is the usual one: a shell and its tools, 2 MB. `Image(layers=layers_of({…}), …)` is any other.
 """
 
 from tests.images.archives import oci_archive, saved_archive, saved_v1_archive
 from tests.images.content import Directory, Entry, File, Node, Opaque, Symlink, Whiteout
-from tests.images.image import Image, busybox_image, layers
+from tests.images.image import Image, busybox_image, layers_of
 from tests.images.layers import Compression, Layer
 from tests.images.packed import Form, Packed, pack
 
@@ -23,7 +23,7 @@ __all__ = [
     "Symlink",
     "Whiteout",
     "busybox_image",
-    "layers",
+    "layers_of",
     "oci_archive",
     "pack",
     "saved_archive",

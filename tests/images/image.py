@@ -74,7 +74,7 @@ class Image:
         return {name: value for name, value in every.items() if value}
 
 
-def layers(*contents: Mapping[str, Entry]) -> tuple[Layer, ...]:
+def layers_of(*contents: Mapping[str, Entry]) -> tuple[Layer, ...]:
     """One for each mapping of path → entry."""
     return tuple(Layer.of(entries) for entries in contents)
 

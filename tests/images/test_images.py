@@ -17,7 +17,7 @@ from tests.images import (
     Opaque,
     Whiteout,
     busybox_image,
-    layers,
+    layers_of,
     oci_archive,
     saved_archive,
     saved_v1_archive,
@@ -68,7 +68,7 @@ def test_skopeo_reads_docker_archives(tmp_path: Path, save: Callable[[Path, Imag
 def test_layers_hide_what_is_beneath(tmp_path: Path) -> None:
     # Given two layers, of which the upper ones take away
     image = Image(
-        layers=layers(
+        layers=layers_of(
             {"a/one": File(content=b"1"), "a/two": File(content=b"2"), "b/three": File(content=b"3")},
             {"a/one": Whiteout(), "b": Opaque(), "b/four": File(content=b"4", mode=0o600, uid=7, gid=8)},
         )
