@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfmesos.agent.flags.values import parse_count
+from tfmesos.agent.flags.values import one_of, parse_count
 from tfmesos.flags import flag
 
 
@@ -29,4 +29,11 @@ class GpuFlags:
         default="libnvidia-ml.so.1",
         aliases=("nvidia_lib",),
         help="NVIDIA's management library, by name or path (MESOS_NVIDIA_LIB, too)",
+    )
+    nvidia_injection: str = flag(
+        default="auto",
+        parse=one_of("auto", "cdi", "volume", "none"),
+        help="how containers with an image get the NVIDIA driver's files: cdi (as CDI specifications in /etc/cdi and "
+        "/var/run/cdi say), volume (the agent's own directory of them at /usr/local/nvidia), auto (cdi where there is "
+        "a specification for their GPUs, else volume) or none",
     )

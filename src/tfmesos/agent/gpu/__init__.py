@@ -10,18 +10,22 @@ book.py         who holds which (pure)
 record.py       the same for the next agent
 sampler.py      what the units do
 isolator.py     gpu/nvidia and posix/gpus
+engine.py       GPUs of containers of the Docker engine (pure)
+volume          the driver's files for images; cdi: what the machine's administrator says of them
 errors.py       what goes wrong
 """
 
 from tfmesos.agent.gpu.allocator import Allocator
 from tfmesos.agent.gpu.cards import Card, MigInstance, Unit
 from tfmesos.agent.gpu.discovery import GpuSupply, Machine, discover, find_gpus
+from tfmesos.agent.gpu.engine import DockerGpus, docker_gpu_options
 from tfmesos.agent.gpu.errors import GpuError, NvmlFailed, NvmlMissing
 from tfmesos.agent.gpu.isolator import GpuIsolator, gpu_isolators
 
 __all__ = [
     "Allocator",
     "Card",
+    "DockerGpus",
     "GpuError",
     "GpuIsolator",
     "GpuSupply",
@@ -31,6 +35,7 @@ __all__ = [
     "NvmlMissing",
     "Unit",
     "discover",
+    "docker_gpu_options",
     "find_gpus",
     "gpu_isolators",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 DIRECTORY = "/usr/local/nvidia"
-_VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 _UNWANTED = ("", "void")
 _LABEL = "com.nvidia.volumes.needed"
 _DEFAULTS = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH": ""}
@@ -29,7 +29,7 @@ def should_inject(environment: Sequence[str], labels: Collection[str], *, has_gp
     """
     for entry in environment:
         name, is_entry, value = entry.partition("=")
-        if is_entry and name == _VISIBLE:
+        if is_entry and name == VISIBLE:
             return value not in _UNWANTED
     return has_gpus or _LABEL in labels
 
