@@ -1,0 +1,107 @@
+"""The client of the Docker engine: `docker`, told where the engine's socket is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+
+from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchObject
+from tfmesos.agent.docker.inspection import Inspection, parse_inspections
+
+_PASSED_ON = ("PATH", "HOME", "DOCKER_CONFIG", "DOCKER_API_VERSION", "LANG")
+"""Of the agent's environment: how the client finds itself and its configuration."""
+_NO_ENGINE = ("cannot connect to the docker daemon", "error during connect", "connection refused", "unexpected eof")
+_MISSING = ("no such container", "no such object", "no such image")
+_PATIENCE_S = 30.0
+_LONGEST_TEXT = 500
+
+
+class DockerClient:
+    """Commands of the client, each a process of its own. Cancelling one ends it; what the engine began may go on."""
+
+    def __init__(self, program: str, socket: str, environment: Mapping[str, str] = os.environ) -> None:
+        """`environment` is the agent's own."""
+        self.prefix = (program, "-H", f"unix://{socket}")
+        """What every command line begins with."""
+        self.environment = {name: environment[name] for name in _PASSED_ON if name in environment}
+
+    async def version(self) -> str:
+        """The engine's. Raises DockerError."""
+        return (await self._run("version", "--format", "{{.Server.Version}}")).decode().strip()
+
+    async def inspect(self, *names: str) -> list[Inspection]:
+        """Containers by their names. Raises NoSuchObject if one is not there."""
+        return parse_inspections(await self._run("inspect", "--type", "container", *names))
+
+    async def names(self, prefix: str) -> list[str]:
+        """All containers, running or not, whose name begins so."""
+        output = await self._run("ps", "--all", "--no-trunc", "--filter", f"name=^/?{prefix}", "--format", "{{.Names}}")
+        return output.decode().split()
+
+    async def has_image(self, image: str) -> bool:
+        """Whether it is there already."""
+        try:
+            await self._run("inspect", "--type", "image", "--format", "{{.Id}}", image)
+        except NoSuchObject:
+            return False
+        return True
+
+    async def pull(self, image: str, configuration: str | None) -> None:
+        """Bring an image, however long that takes; `configuration`: the folder of a config.json with credentials."""
+        folder = ("--config", configuration) if configuration else ()
+        await self._run("pull", "--quiet", image, options=folder, patience_s=None)
+
+    async def stop(self, name: str, grace_s: int) -> None:
+        """SIGTERM, and SIGKILL after the grace; returns when it has stopped. Nothing to do for one that has ended."""
+        await self._run("stop", "-t", str(grace_s), name, patience_s=grace_s + _PATIENCE_S)
+
+    async def remove(self, name: str) -> None:
+        """The container with its anonymous volumes, whether it runs or not. Nothing to do where there is none."""
+        try:
+            await self._run(*self.remove_command(name))
+        except NoSuchObject:
+            return
+
+    def remove_command(self, name: str) -> tuple[str, ...]:
+        """What `remove` runs, without the prefix."""
+        return "rm", "-f", "-v", name
+
+    async def _run(self, *command: str, options: Sequence[str] = (), patience_s: float | None = _PATIENCE_S) -> bytes:
+        """Its output. Raises DockerError with what the client says."""
+        argv = (*self.prefix[:1], *options, *self.prefix[1:], *command)
+        process = await _start(argv, self.environment)
+        try:
+            async with asyncio.timeout(patience_s):
+                output, complaint = await process.communicate()
+        except TimeoutError:
+            raise DockerUnreachable(f"the Docker engine at {self.prefix[-1]} does not answer ({command[0]})") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode:
+            raise _error(complaint.decode(errors="replace"), command[0], process.returncode)
+        return output
+
+
+async def _start(argv: Sequence[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *argv,
+            env=environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+    except OSError as error:
+        raise DockerError(f"cannot run {argv[0]}: {error.strerror}") from error
+
+
+def _error(complaint: str, command: str, status: int) -> DockerError:
+    """By what the client says: its exit status is 1 for everything."""
+    text = " ".join(complaint.split())[-_LONGEST_TEXT:] or f"docker {command} exited with status {status}"
+    lowered = text.lower()
+    if any(sign in lowered for sign in _NO_ENGINE):
+        return DockerUnreachable(text)
+    return NoSuchObject(text) if any(sign in lowered for sign in _MISSING) else DockerError(text)

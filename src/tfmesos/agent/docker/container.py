@@ -1,0 +1,132 @@
+"""One container of the Docker engine, from the start of its client to its certain end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import signal
+from contextlib import suppress
+
+from tfmesos.agent.docker.backoff import delays_s
+from tfmesos.agent.docker.client import DockerClient
+from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchObject
+from tfmesos.agent.docker.inspection import Inspection
+from tfmesos.supervision import process_start_time
+
+_FIRST_LOOK_S = 0.05
+_LONGEST_LOOK_S = 1.0
+_FIRST_RETRY_S = 0.1
+_LONGEST_RETRY_S = 5.0
+_log = logging.getLogger(__name__)
+
+
+class DockerContainer:
+    """What is known of it; `docker run` makes it, which supervision starts and follows.
+
+    The engine may be down or come back at any time, with or without what it ran: an end is certain only when the engine
+    says so, or when the container's first process is gone.
+    """
+
+    def __init__(self, client: DockerClient, name: str, *, is_begun: bool = False) -> None:
+        """`is_begun`: its client may have run already."""
+        self.name = name
+        self.is_begun = is_begun
+        self._client = client
+        self._first_process: tuple[int, int] | None = None
+        self._stops: set[asyncio.Task[None]] = set()
+        self._has_complained = False
+
+    async def wait_started(self) -> Inspection:
+        """Until its program has been started; its client has to run."""
+        self.is_begun = True
+        for delay_s in delays_s(_FIRST_LOOK_S, _LONGEST_LOOK_S):
+            try:
+                (found,) = await self._client.inspect(self.name)
+            except NoSuchObject:
+                pass
+            except DockerError as error:
+                self._complain(error)
+            else:
+                self._note_process(found)
+                if found.has_started:
+                    return found
+            await asyncio.sleep(delay_s)
+        raise AssertionError("unreachable")
+
+    def stop(self, grace_s: float) -> None:
+        """SIGTERM, and SIGKILL after the grace, until `wait_gone` is called; again: can only shorten it."""
+        stopping = asyncio.get_running_loop().create_task(self._stop(grace_s), name=f"stop of {self.name}")
+        self._stops.add(stopping)
+        stopping.add_done_callback(self._stops.discard)
+
+    async def close(self) -> None:
+        """Have the engine do nothing any more."""
+        for stopping in self._stops:
+            stopping.cancel()
+        await asyncio.gather(*self._stops, return_exceptions=True)
+
+    async def wait_gone(self) -> Inspection | None:
+        """End what is left; returns when nothing of it runs, however long that lasts: how it ended, if that is known.
+
+        Its client has ended.
+        """
+        await self.close()
+        for delay_s in delays_s(_FIRST_RETRY_S, _LONGEST_RETRY_S):
+            try:
+                (found,) = await self._client.inspect(self.name)
+                if not found.is_running:
+                    return await self._ended(found)
+                self._note_process(found)
+                await self._client.stop(self.name, 0)  # its client was lost, and nobody waits for it
+            except NoSuchObject:
+                return None
+            except DockerError as error:
+                self._complain(error)
+                if isinstance(error, DockerUnreachable) and self._is_gone_without_engine():
+                    return None
+            await asyncio.sleep(delay_s)
+        raise AssertionError("unreachable")
+
+    async def _ended(self, found: Inspection) -> Inspection | None:
+        """One that was made and not started its client has left behind; it must not start any more."""
+        if found.has_started:
+            return found
+        await self._client.remove(self.name)
+        return None
+
+    async def _stop(self, grace_s: float) -> None:
+        """Its client may not have made it yet: it is asked for until the client has ended."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + grace_s
+        for delay_s in delays_s(_FIRST_RETRY_S, _LONGEST_RETRY_S):
+            try:
+                await self._client.stop(self.name, math.ceil(max(until - loop.time(), 0.0)))
+            except NoSuchObject:
+                pass
+            except DockerError as error:
+                self._complain(error)
+            await asyncio.sleep(delay_s)
+
+    def _note_process(self, found: Inspection) -> None:
+        start_time = process_start_time(found.pid) if found.pid else None
+        if start_time is not None:
+            self._first_process = found.pid, start_time
+
+    def _is_gone_without_engine(self) -> bool:
+        """The end of its first process is the container's end (kernel: pid_namespaces(7)); it is wanted by now."""
+        if self._first_process is None:
+            return False
+        pid, start_time = self._first_process
+        if process_start_time(pid) != start_time:
+            return True
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        return False
+
+    def _complain(self, error: DockerError) -> None:
+        """Once: it may last."""
+        if not self._has_complained:
+            self._has_complained = True
+            _log.error("Docker container %s: %s; trying again until it is known what became of it", self.name, error)

@@ -1,0 +1,89 @@
+"""Images of the Docker engine: there before a container is run, so that a pull that fails says so."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tfmesos.agent.docker.client import DockerClient
+from tfmesos.agent.docker.errors import DockerError, DockerUnreachable
+
+_LARGEST_CONFIG = 1024 * 1024
+
+
+class DockerImages:
+    """Pulls what is wanted; one at a time of an image, so that many containers of a new image pull it once."""
+
+    def __init__(self, client: DockerClient, configuration: str | None) -> None:
+        """`configuration`: --docker_config, JSON."""
+        self._client = client
+        self._auths = _auths(configuration) if configuration else {}
+        self._pulls: dict[str, asyncio.Lock] = {}
+
+    async def provide(self, image: str, *, force: bool, sandbox: str) -> None:
+        """Raises DockerError. `force`: pull it even if it is there (Mesos 1.11: force_pull_image).
+
+        Credentials are the agent's, and those that were fetched into the sandbox as .docker/config.json.
+        """
+        name = with_tag(image)
+        lock = self._pulls.setdefault(name, asyncio.Lock())
+        try:
+            async with lock:
+                if force or not await self._client.has_image(name):
+                    await self._pull(name, sandbox)
+        finally:
+            if not lock.locked():
+                self._pulls.pop(name, None)
+
+    async def _pull(self, name: str, sandbox: str) -> None:
+        try:
+            with self._configuration(sandbox) as folder:
+                await self._client.pull(name, folder)
+        except DockerUnreachable:
+            raise
+        except DockerError as error:
+            raise DockerError(f"Failed to pull Docker image '{name}': {error}") from error
+
+    @contextlib.contextmanager
+    def _configuration(self, sandbox: str) -> Iterator[str | None]:
+        """The folder of a configuration with all credentials, only readable by this agent; None: the client's usual."""
+        auths = {**self._auths, **_fetched_auths(sandbox)}
+        if not auths:
+            yield None
+            return
+        with tempfile.TemporaryDirectory(prefix="tfmesos-docker-") as folder:
+            with open(os.open(Path(folder, "config.json"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+                json.dump({"auths": auths}, file)
+            yield folder
+
+
+def with_tag(image: str) -> str:
+    """`ubuntu` is `ubuntu:latest`; what has a tag or a digest stays."""
+    return image if "@" in image or ":" in image.rpartition("/")[2] else f"{image}:latest"
+
+
+def _fetched_auths(sandbox: str) -> dict[str, object]:
+    """What a task's URIs have brought; only credentials count of it, no program of its choice is run as the agent."""
+    try:
+        descriptor = os.open(Path(sandbox, ".docker", "config.json"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return {}
+    with open(descriptor, encoding="utf-8", errors="replace") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return {}
+        return _auths(file.read(_LARGEST_CONFIG))
+
+
+def _auths(text: str) -> dict[str, object]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    auths = value.get("auths", {}) if isinstance(value, dict) else {}
+    return auths if isinstance(auths, dict) else {}

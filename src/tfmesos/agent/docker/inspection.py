@@ -1,0 +1,138 @@
+"""What `docker inspect` says of a container (Mesos 1.11: docker/docker.cpp, Docker::Container::create). Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tfmesos.agent.docker.errors import DockerError
+
+_ACCESS = "rwm"
+_NEVER = "0001-01-01"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A device node of the host in a container; `access`: those of the letters r, w, m that are granted, in order."""
+
+    host_path: str
+    container_path: str
+    access: str = "rwm"
+
+    @property
+    def argument(self) -> str:
+        """For `docker run`. Raises DockerError with Mesos' text for what the engine would take for something else."""
+        if not self.host_path.startswith("/"):
+            raise DockerError(f"Only absolute paths are allowed for --devices: '{self.host_path}'")
+        if not self.access:
+            raise DockerError(f"At least one access required for --devices: none specified for '{self.host_path}'")
+        return f"--device={self.host_path}:{self.container_path}:{self.access}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """One container as the engine sees it.
+
+    `has_started`: its program ran, or runs. `pid`: of its first process on this host; 0 if none runs. `is_over_memory`:
+    something in it was killed for want of memory. `mounts`: what of the host is where in it. `data`: the whole answer.
+    """
+
+    name: str
+    has_started: bool
+    is_running: bool
+    pid: int
+    exit_status: int
+    is_over_memory: bool
+    finished_s: float | None
+    memory_limit: int
+    ip_address: str | None
+    devices: tuple[Device, ...] = ()
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    data: bytes = b""
+
+
+def parse_inspections(output: bytes) -> list[Inspection]:
+    """Of the containers that were asked for. Raises DockerError."""
+    try:
+        found = json.loads(output)
+        return [_inspection(each) for each in found]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DockerError(f"docker inspect: the answer cannot be understood: {error!r}") from error
+
+
+def _inspection(found: Mapping[str, object]) -> Inspection:
+    state, host = _object(found["State"]), _object(found["HostConfig"])
+    has_started = not _text(state["StartedAt"]).startswith(_NEVER)
+    is_running = bool(state["Running"])
+    return Inspection(
+        name=_text(found["Name"]).lstrip("/"),
+        has_started=has_started,
+        is_running=is_running,
+        pid=_number(state["Pid"]),
+        exit_status=_number(state["ExitCode"]),
+        is_over_memory=bool(state.get("OOMKilled")),
+        finished_s=_time(_text(state["FinishedAt"])) if has_started and not is_running else None,
+        memory_limit=_number(host.get("Memory") or 0),
+        ip_address=_ip_address(_object(found.get("NetworkSettings") or {}), _text(host.get("NetworkMode") or "")),
+        devices=tuple(_device(_object(item)) for item in _list(host.get("Devices") or [])),
+        mounts={
+            _text(mount["Destination"]): _text(mount.get("Source") or "")
+            for mount in map(_object, _list(found.get("Mounts") or []))
+        },
+        data=json.dumps([found], separators=(",", ":")).encode(),
+    )
+
+
+def _device(entry: Mapping[str, object]) -> Device:
+    try:
+        letters = _text(entry["CgroupPermissions"])
+        return Device(
+            host_path=_text(entry["PathOnHost"]),
+            container_path=_text(entry["PathInContainer"]),
+            access="".join(letter for letter in _ACCESS if letter in letters),
+        )
+    except (KeyError, TypeError) as error:
+        raise DockerError("Malformed HostConfig.Devices entry") from error
+
+
+def _ip_address(settings: Mapping[str, object], mode: str) -> str | None:
+    """In the network that it was started in; None where it has the host's, or none (Mesos 1.11)."""
+    networks = _object(settings.get("Networks") or {})
+    network = networks.get("bridge" if mode == "default" else mode)
+    address = _object(network).get("IPAddress") if network else settings.get("IPAddress")
+    return _text(address) if address else None
+
+
+def _time(text: str) -> float | None:
+    """RFC 3339 with nanoseconds, of which Python reads six digits."""
+    if text.startswith(_NEVER):
+        return None
+    seconds, _, fraction = text.removesuffix("Z").partition(".")
+    zone = "" if text.endswith("Z") else fraction.lstrip("0123456789")
+    return datetime.fromisoformat(f"{seconds}{zone or '+00:00'}").timestamp()
+
+
+def _object(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError(f"an object is missing: {value!r}")
+    return value
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise TypeError(f"a list is missing: {value!r}")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a text is missing: {value!r}")
+    return value
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"a number is missing: {value!r}")
+    return value

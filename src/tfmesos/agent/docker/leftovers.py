@@ -1,0 +1,71 @@
+"""Containers of the engine that an agent before has left (Mesos 1.11: --docker_kill_orphans)."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import time
+from collections.abc import Collection
+
+from tfmesos.agent.docker.client import DockerClient
+from tfmesos.agent.docker.errors import DockerError, NoSuchObject
+from tfmesos.agent.docker.inspection import Inspection
+from tfmesos.agent.docker.options import MAPPED_DIRECTORY, container_name
+from tfmesos.agent.docker.removals import Removals
+from tfmesos.agent.flags import AgentFlags
+
+_log = logging.getLogger(__name__)
+
+
+class Leftovers:
+    """Only those of this agent: their sandbox is in its work directory. Several agents may share an engine."""
+
+    def __init__(self, client: DockerClient, removals: Removals, flags: AgentFlags) -> None:
+        self._client = client
+        self._removals = removals
+        self._flags = flags
+        self._work_dir = os.path.realpath(flags.work_dir)
+        self._found: dict[str, Inspection] = {}
+
+    async def find(self) -> Collection[str]:
+        """The names of all, running or ended. Never raises."""
+        try:
+            for name in await self._client.names(container_name("")):
+                await self._look(name)
+        except DockerError as error:
+            _log.error("containers of the agent before cannot be looked for: %s", error)
+        return self._found.keys()
+
+    async def remove_all_but(self, names: Collection[str]) -> None:
+        """Stop and remove what runs, remove in time what has ended. Never raises."""
+        for name, found in self._found.items():
+            if name in names:
+                continue
+            if not found.is_running:
+                self._removals.add(name, self._remaining_s(found))
+            elif self._flags.docker_kill_orphans:
+                await self._end(name)
+            else:
+                _log.warning("Docker container %s belongs to no task; --docker_kill_orphans is off: it goes on", name)
+        self._found.clear()
+
+    async def _look(self, name: str) -> None:
+        try:
+            (found,) = await self._client.inspect(name)
+        except NoSuchObject:
+            return
+        if found.mounts.get(MAPPED_DIRECTORY, "").startswith(f"{self._work_dir}/"):
+            self._found[name] = found
+
+    async def _end(self, name: str) -> None:
+        _log.info("Docker container %s belongs to no task: it is stopped and removed", name)
+        try:
+            await self._client.stop(name, math.ceil(self._flags.docker_stop_timeout))
+        except DockerError as error:
+            _log.warning("Docker container %s cannot be stopped yet: %s", name, error)
+        self._removals.add(name, 0.0)
+
+    def _remaining_s(self, found: Inspection) -> float:
+        kept_s = max(time.time() - found.finished_s, 0.0) if found.finished_s is not None else 0.0
+        return max(self._flags.docker_remove_delay - kept_s, 0.0)

@@ -1,0 +1,156 @@
+"""The Docker containerizer: containers of the Docker engine, each followed by a client (Mesos 1.11: docker.cpp)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping, Set
+from dataclasses import replace
+
+from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind, RuntimeName
+from tfmesos.agent.containerizer.errors import LaunchFailed
+from tfmesos.agent.containerizer.identifiers import ContainerId
+from tfmesos.agent.containerizer.runtimes import RunningNews
+from tfmesos.agent.docker.arguments import run_arguments
+from tfmesos.agent.docker.client import DockerClient
+from tfmesos.agent.docker.container import DockerContainer
+from tfmesos.agent.docker.dns import parse_default_dns
+from tfmesos.agent.docker.errors import DockerError
+from tfmesos.agent.docker.images import DockerImages
+from tfmesos.agent.docker.inspection import Inspection
+from tfmesos.agent.docker.leftovers import Leftovers
+from tfmesos.agent.docker.options import Surroundings, container_name, run_options
+from tfmesos.agent.docker.removals import Removals
+from tfmesos.agent.docker.sandbox import link_sandbox, unlink_sandbox
+from tfmesos.agent.errors import BadAgentFlags
+from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.isolators import Limitation, Prepared
+from tfmesos.flags import format_bytes
+from tfmesos.supervision import ProcessSpec
+from tfmesos.wire import mesos_pb2
+
+_MARK = "MESOS_SANDBOX"
+_MIB = 1024 * 1024
+_log = logging.getLogger(__name__)
+
+
+class DockerRuntime:
+    """A ContainerRuntime whose containers the Docker engine makes."""
+
+    def __init__(self, flags: AgentFlags, client: DockerClient) -> None:
+        """`open` makes one that is known to work."""
+        self._flags = flags
+        self._client = client
+        self._work_dir = os.path.realpath(flags.work_dir)
+        self._images = DockerImages(client, flags.docker_config)
+        self._default_dns = parse_default_dns(flags.default_container_dns) if flags.default_container_dns else ()
+        self._removals = Removals(client)
+        self._leftovers = Leftovers(client, self._removals, flags)
+        self._containers: dict[ContainerId, DockerContainer] = {}
+
+    @classmethod
+    async def open(cls, flags: AgentFlags) -> DockerRuntime:
+        """Raises BadAgentFlags if no engine answers: what it runs could not be found again."""
+        client = DockerClient(flags.docker, flags.docker_socket)
+        try:
+            version = await client.version()
+        except DockerError as error:
+            raise BadAgentFlags(
+                f"--containerizers: docker cannot be used: {error} (start the engine, name its socket by "
+                "--docker_socket, or leave docker out)"
+            ) from error
+        _log.info("the Docker engine %s at %s", version, flags.docker_socket)
+        return cls(flags, client)
+
+    async def close(self) -> None:
+        """Nothing is done for containers any more; those that go on are left to the next agent."""
+        await asyncio.gather(*(container.close() for container in self._containers.values()))
+        await self._removals.close()
+
+    async def prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> ProcessSpec:
+        """Have the image there; what is supervised is the client. See ContainerRuntime."""
+        if config.id.parent is not None:
+            raise LaunchFailed("containers cannot be nested in those of the docker containerizer")
+        assert config.container is not None
+        docker = config.container.docker
+        try:
+            sandbox = link_sandbox(config.directory, config.id.value)
+            options = run_options(config, self._surroundings(config, prepared, sandbox))
+        except DockerError as error:
+            raise LaunchFailed(f"Failed to create docker run options: {error}") from error
+        try:
+            await self._images.provide(docker.image, force=docker.force_pull_image, sandbox=config.directory)
+        except DockerError as error:
+            raise LaunchFailed(str(error)) from error
+        self._containers[config.id] = DockerContainer(self._client, options.name)
+        argv = (*self._client.prefix, *run_arguments(options))
+        return replace(
+            spec,
+            executable=argv[0],
+            argv=argv,
+            environment={**self._client.environment, _MARK: config.directory},
+            mark=_MARK,
+            uid=None,
+            gid=None,
+            groups=(),
+            epilogue=(*self._client.prefix, *self._client.remove_command(options.name)),
+        )
+
+    async def wait_running(self, container_id: ContainerId) -> RunningNews | None:
+        """Until the engine says that it has started. See ContainerRuntime."""
+        found = await self._containers[container_id].wait_started()
+        return RunningNews(data=found.data, ip_address=found.ip_address)
+
+    def kill(self, container_id: ContainerId, grace_s: float) -> bool:
+        """Have the engine stop it, if its client may have made it. See ContainerRuntime."""
+        container = self._containers.get(container_id)
+        if container is None or not container.is_begun:
+            return False
+        container.stop(grace_s)
+        return True
+
+    async def cleanup(self, container_id: ContainerId) -> Limitation | None:
+        """Until the engine runs nothing of it. See ContainerRuntime."""
+        container = self._containers.get(container_id)
+        if container is None:
+            return None
+        ended = await container.wait_gone() if container.is_begun else None
+        self._containers.pop(container_id, None)
+        unlink_sandbox(self._work_dir, container_id.value)
+        if ended is None:
+            return None
+        self._removals.add(container.name, self._flags.docker_remove_delay)
+        return _limitation(ended)
+
+    async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
+        """Find those of the agent before. See ContainerRuntime."""
+        mine = [container_id for container_id, config in known.items() if config.runtime is RuntimeName.DOCKER]
+        names = await self._leftovers.find()
+        for container_id in (*mine, *(one for one in orphans if container_name(str(one)) in names)):
+            name = container_name(str(container_id))
+            self._containers[container_id] = DockerContainer(self._client, name, is_begun=True)
+        await self._leftovers.remove_all_but({container.name for container in self._containers.values()})
+
+    def _surroundings(self, config: ContainerConfig, prepared: Prepared, sandbox: str) -> Surroundings:
+        return Surroundings(
+            sandbox=sandbox,
+            environment={} if config.kind is ContainerKind.COMMAND_TASK else config.environment,
+            overrides=prepared.overrides,
+            is_cpu_capped=self._flags.cgroups_enable_cfs,
+            default_dns=self._default_dns,
+        )
+
+
+def _limitation(ended: Inspection) -> Limitation | None:
+    """A container in which something was killed for want of memory, and which did not get over it."""
+    if not ended.is_over_memory or ended.exit_status == 0:
+        return None
+    used = mesos_pb2.Resource(name="mem", type=mesos_pb2.Value.SCALAR)
+    used.scalar.value = round(ended.memory_limit / _MIB, 3)
+    limit = format_bytes(ended.memory_limit)
+    return Limitation(
+        reason=mesos_pb2.TaskStatus.REASON_CONTAINER_LIMITATION_MEMORY,
+        message=f"Memory limit exceeded: Requested: {limit} Maximum Used: {limit}",
+        resources=(used,),
+    )
