@@ -493,3 +493,19 @@ class TestRecords:
         (tmp_path / "record.json").write_text('{"format": 99}')
         with pytest.raises(SupervisionError, match="no record of format 1"):
             await supervisors.adopt(str(tmp_path))
+
+
+@pytest.mark.parametrize("is_detached", [False, True])
+async def test_who_ends_without_an_owner_cleans_up_and_who_is_expected_back_does_not(
+    owner: Owner, build_detached: BuildSpec, tree: "Tree", tmp_path: Path, is_detached: bool
+) -> None:
+    # given a program with something to do after it
+    epilogue = ("sh", "-c", 'echo "$PWD" > "$0"', str(tmp_path / "epilogue"))
+    spec = replace(build_detached("sleep 0.1"), epilogue=epilogue, detached=is_detached)
+    await owner.run(spec)
+    tree.add_below(owner.pid)
+    # when its owner is lost before it ends
+    await owner.die()
+    # then that is done, unless the next owner will do it
+    assert await asyncio.to_thread(tree.wait_gone, 20) == []
+    assert (tmp_path / "epilogue").exists() is not is_detached

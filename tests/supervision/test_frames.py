@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfmesos.supervision import ProcessSpec, SupervisionError
+from tfmesos.supervision import ProcessSpec, Starter, SupervisionError
 from tfmesos.supervision._frames import FrameReader, Kind, Program, decode_ended, encode_ended, encode_frame
 from tfmesos.supervision._translation import to_program
 
@@ -37,6 +37,7 @@ def test_an_overlong_frame_is_refused() -> None:
     uid=st.none() | NUMBERS,
     groups=st.lists(NUMBERS).map(tuple),
     cgroups=st.lists(TEXTS).map(tuple),
+    starter=st.none() | st.builds(Starter, argv=st.lists(TEXTS).map(tuple), pid_file=TEXTS, log_file=TEXTS),
 )
 def test_a_program_arrives_as_it_was_sent(
     argv: tuple[str, ...],
@@ -45,6 +46,7 @@ def test_a_program_arrives_as_it_was_sent(
     uid: int | None,
     groups: tuple[int, ...],
     cgroups: tuple[str, ...],
+    starter: Starter | None,
 ) -> None:
     spec = ProcessSpec(
         id="1",
@@ -57,6 +59,8 @@ def test_a_program_arrives_as_it_was_sent(
         groups=groups,
         cgroups=cgroups,
         cgroup_directories=cgroups[:1],
+        starter=starter,
+        epilogue=cgroups[1:],
     )
     sent = to_program(spec, has_terminal=False)
     assert vars(Program.decode(sent.encode())) == vars(sent)

@@ -28,6 +28,7 @@ class LifeMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.main_lives = False
         self.others_live = False
+        self.starter_lives = False
         self.performed: list[Action] = []
         self.latest_end: float | None = None
         self.left_until: tuple[float, float] | None = None
@@ -49,22 +50,39 @@ class LifeMachine(RuleBasedStateMachine):
             self.main_process_ends(15)
 
     def expect_end_within(self, grace_s: float) -> None:
-        if self.main_lives or self.others_live:
+        if self.main_lives or self.others_live or self.starter_lives:
             end = self.now + max(grace_s, MIN_GRACE_S)
             self.latest_end = end if self.latest_end is None else min(self.latest_end, end)
 
-    @rule(failure=st.sampled_from([*[None] * 6, "execution", "surroundings"]))
-    def open_gate(self, failure: str | None) -> None:
+    @rule(failure=st.sampled_from([*[None] * 6, "execution", "surroundings"]), by_starter=st.booleans())
+    def open_gate(self, failure: str | None, by_starter: bool = False) -> None:
         actions = self.life.release()
         self.perform(actions)
         if Action.START not in actions:
             return
+        if by_starter:
+            self.starter_lives = True
+        else:
+            self.start(failure)
+
+    @precondition(lambda self: self.starter_lives)
+    @rule(failure=st.sampled_from([None, None, "execution", "surroundings"]))
+    def starter_ends(self, failure: str | None) -> None:
+        self.starter_lives = False
+        self.start(failure)
+
+    def start(self, failure: str | None) -> None:
         if failure is None:
             self.main_lives = True
             self.perform(self.life.started())
+            return
+        is_own = self.life.stage is Stage.RUNNING
+        executing = failure == "execution"
+        self.perform(self.life.failed_to_start(failure, executing=executing, left=self.others_live, now=self.now))
+        if is_own:
+            assert self.life.wait_status == (NOT_EXECUTED if executing else None)
         else:
-            self.perform(self.life.failed_to_start(failure, executing=failure == "execution"))
-            assert self.life.wait_status == (NOT_EXECUTED if failure == "execution" else None)
+            assert self.life.wait_status is None
 
     @rule(grace_s=GRACES)
     def ask_to_kill(self, grace_s: float) -> None:
@@ -103,7 +121,7 @@ class LifeMachine(RuleBasedStateMachine):
         if was_running and self.left_until is not None and self.now >= self.left_until[0]:
             self.expect_end_within(self.left_until[1])
 
-    @precondition(lambda self: self.main_lives)
+    @precondition(lambda self: self.main_lives or self.starter_lives)
     @rule()
     def program_starts_another(self) -> None:
         self.others_live = True
@@ -121,23 +139,32 @@ class LifeMachine(RuleBasedStateMachine):
     def others_end(self) -> None:
         assume(self.life.stage in (Stage.ENDING, Stage.STRIKING))
         self.others_live = False
-        self.perform(self.life.reaped(None, left=self.main_lives, now=self.now))
+        left = self.main_lives or self.starter_lives
+        self.perform(self.life.reaped(None, left=left, now=self.now))
 
     @invariant()
     def the_end_is_reported_once_and_only_when_nothing_is_left(self) -> None:
         ended = self.life.stage is Stage.ENDED
         assert self.performed.count(Action.REPORT_ENDED) == ended
-        assert not (ended and (self.main_lives or self.others_live))
+        assert not (ended and (self.main_lives or self.others_live or self.starter_lives))
 
     @invariant()
     def it_starts_at_most_once(self) -> None:
         assert self.performed.count(Action.START) <= 1
 
     @invariant()
-    def sigterm_comes_once_and_never_after_sigkill(self) -> None:
-        assert self.performed.count(Action.TERMINATE_TREE) <= 1
+    def sigterm_comes_once_for_what_there_is_and_never_after_sigkill(self) -> None:
+        if Action.REPORT_STARTED in self.performed:
+            started = self.performed.index(Action.REPORT_STARTED)
+            assert self.performed[started:].count(Action.TERMINATE_TREE) <= 1
+            assert self.performed[:started].count(Action.TERMINATE_TREE) <= 1
         if Action.TERMINATE_TREE in self.performed and Action.KILL_TREE in self.performed:
             assert self.performed.index(Action.TERMINATE_TREE) < self.performed.index(Action.KILL_TREE)
+
+    @invariant()
+    def what_comes_late_is_asked_to_end_as_well(self) -> None:
+        if Action.REPORT_STARTED in self.performed and self.main_lives and self.life.stage is Stage.ENDING:
+            assert Action.TERMINATE_TREE in self.performed[self.performed.index(Action.REPORT_STARTED) :]
 
     @invariant()
     def asking_again_only_shortens_the_grace(self) -> None:
@@ -153,7 +180,8 @@ class LifeMachine(RuleBasedStateMachine):
 
     @invariant()
     def whoever_outlives_the_grace_is_killed(self) -> None:
-        if self.latest_end is not None and self.now > self.latest_end and (self.main_lives or self.others_live):
+        is_there = self.main_lives or self.others_live or self.starter_lives
+        if self.latest_end is not None and self.now > self.latest_end and is_there:
             assert Action.KILL_TREE in self.performed
 
     @invariant()
@@ -194,6 +222,13 @@ class DeafLife(Life):
         return [] if self.wait_status is not None else super().lose(what, grace_s, now)
 
 
+class LateLife(Life):
+    """Broken on purpose: what was asked to end before it was made is not asked."""
+
+    def started(self) -> list[Action]:
+        return super().started()[:2]
+
+
 class PatientLife(Life):
     """Broken on purpose: forgets the time when the program is asked to end without an owner."""
 
@@ -203,7 +238,7 @@ class PatientLife(Life):
         return actions
 
 
-@pytest.mark.parametrize("broken", [ForgetfulLife, HastyLife, DeafLife, PatientLife])
+@pytest.mark.parametrize("broken", [ForgetfulLife, HastyLife, DeafLife, PatientLife, LateLife])
 def test_a_broken_life_is_found_out(broken: type[Life]) -> None:
     class BrokenMachine(LifeMachine):
         life_class = broken

@@ -101,6 +101,10 @@ class Program:
     """Files by which it is put into its cgroups."""
     cgroup_directories: Sequence[bytes] = ()
     """They go with it if it ends without an owner."""
+    starter: Sequence[bytes] = ()
+    """Its pid file, log file, console socket (or nothing), and its argv; empty: the supervisor starts the program."""
+    epilogue: Sequence[bytes] = ()
+    """A command that is run if it ends without an owner."""
 
     @property
     def has_terminal(self) -> bool:
@@ -112,8 +116,9 @@ class Program:
         numbers = (self.uid, self.gid, self.grace_s, len(self.argv), *self.groups)
         options = (self.recovery_timeout_s, *(self.console or (None, None, None)), *(self.log_limit or (None, None)))
         fixed = (self.executable, self.directory, self.stdout, self.stderr)
-        texts = (_to_texts(numbers), _to_texts((*options, len(self.cgroups), len(self.cgroup_directories))))
-        return b"\0".join((*fixed, *texts, *self.cgroups, *self.cgroup_directories, *self.argv, *self.environment))
+        lists = (self.cgroups, self.cgroup_directories, self.starter, self.epilogue)
+        texts = (_to_texts(numbers), _to_texts((*options, *map(len, lists))))
+        return b"\0".join((*fixed, *texts, *(one for each in lists for one in each), *self.argv, *self.environment))
 
     @classmethod
     def decode(cls, body: bytes) -> "Program":
@@ -131,13 +136,11 @@ class Program:
             self.console = int(pairs[0]), int(pairs[1]), int(pairs[2])
         if pairs[3] != "-":
             self.log_limit = int(pairs[3]), int(pairs[4])
-        directories_at = 6 + int(pairs[5])
-        argv_at = directories_at + int(pairs[6])
-        environment_at = argv_at + int(argc)
-        self.cgroups = fields[6:directories_at]
-        self.cgroup_directories = fields[directories_at:argv_at]
-        self.argv = fields[argv_at:environment_at]
-        self.environment = fields[environment_at:]
+        rest = iter(fields[6:])
+        self.cgroups, self.cgroup_directories, self.starter, self.epilogue, self.argv = (
+            [next(rest) for _ in range(int(count))] for count in (*pairs[5:], argc)
+        )
+        self.environment = list(rest)
         return self
 
 

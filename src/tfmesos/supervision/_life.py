@@ -3,8 +3,9 @@
     GATED ──release──> RUNNING ──kill, loss──> ENDING ──grace over──> STRIKING ──nothing left──> ENDED
       └─kill, loss──> ENDED   └─main process ended, others live on──────^
 
-In ENDING the tree had SIGTERM and may use its grace, also what outlives the main process (Mesos 1.11 leaves it about a
-second); in STRIKING it had SIGKILL, repeated until nothing is left. A program's own end kills its rest at once.
+RUNNING begins with what makes the program. In ENDING the tree had SIGTERM and may use its grace, also what outlives the
+main process (Mesos 1.11 leaves it about a second); in STRIKING it had SIGKILL, repeated until nothing is left. A
+program's own end kills its rest at once.
 
 A detached program's owner may leave and another one adopt it; RUNNING without an owner ends when its time is over.
 
@@ -20,6 +21,7 @@ MIN_GRACE_S = 0.1
 RESTRIKE_S = 0.5
 NOT_EXECUTED = 1 << 8
 """The wait status of a program that exits with 1 (Mesos 1.11: what a file that cannot be executed ends with)."""
+_NEVER = "killed before it was started"
 
 
 class Stage(Enum):
@@ -81,15 +83,22 @@ class Life:
         return [Action.START]
 
     def started(self) -> list[Action]:
-        """The program was executed."""
+        """The program was executed; what made it may have had the signal that was for it."""
         self.is_started = True
-        return [Action.RECORD, Action.REPORT_STARTED]
+        again = {Stage.ENDING: [Action.TERMINATE_TREE], Stage.STRIKING: [Action.KILL_TREE]}
+        return [Action.RECORD, Action.REPORT_STARTED, *again.get(self._stage, [])]
 
-    def failed_to_start(self, message: str, *, executing: bool) -> list[Action]:
-        """It could not be executed (which counts as exit status 1) or already its surroundings could not be made."""
-        self.message = message
-        self.wait_status = NOT_EXECUTED if executing else None
-        return [Action.REPORT_STARTED, *self._end()]
+    def failed_to_start(self, message: str, *, executing: bool, left: bool, now: float) -> list[Action]:
+        """It could not be executed (which counts as exit status 1) or already its surroundings could not be made.
+
+        `left`: of what should have made it something is there.
+        """
+        if self.killed:
+            self.message = _NEVER
+        elif not self._is_lost:
+            self.message = message
+            self.wait_status = NOT_EXECUTED if executing else None
+        return [Action.REPORT_STARTED, *(self._strike(now) if left else self._end())]
 
     def reaped(self, main_status: int | None, *, left: bool, now: float) -> list[Action]:
         """Processes of the tree ended: the main one with `main_status`, if it was among them; are others left?"""
@@ -109,7 +118,7 @@ class Life:
             return []
         self.killed = True
         if self._stage is Stage.GATED:
-            self.message = "killed before it was started"
+            self.message = _NEVER
             return self._end()
         return [Action.RECORD, *self._terminate(grace_s, now)]
 

@@ -49,25 +49,40 @@ class StartError(Exception):
     `is_execution`: its surroundings were there, the file itself could not be executed.
     """
 
-    def __init__(self, what: str, subject: bytes, cause: OSError, *, is_execution: bool = False) -> None:
-        super().__init__(f"cannot {what} '{os.fsdecode(subject)}': {cause.strerror}")
+    def __init__(self, text: str, *, is_execution: bool = False) -> None:
+        super().__init__(text)
         self.is_execution = is_execution
+
+    @classmethod
+    def of(cls, what: str, subject: bytes, reason: str | None, *, is_execution: bool = False) -> "StartError":
+        """All texts have one form."""
+        return cls(f"cannot {what} '{os.fsdecode(subject)}': {reason}", is_execution=is_execution)
+
+    def print_to(self, descriptor: int) -> None:
+        """Who looks for the program's output finds this."""
+        os.write(descriptor, f"{self}\n".encode("utf-8", "surrogateescape"))
 
 
 def start_program(program: Program, streams: Streams | None = None) -> int:
     """Pid of its main process, which is executing the file by now; `streams` None: its files. Raises StartError."""
-    with _in_cgroups(program), as_user(program):
-        return _start_in_directory(program, streams or Files(program))
+    streams = streams or Files(program)
+    with in_cgroups(program), as_user(program), in_directory(program.directory):
+        if program.has_terminal:
+            return _spawn(program, (), None)
+        try:
+            return _spawn(program, streams.open(), streams.terminal)
+        finally:
+            streams.close_ends()
 
 
 @contextmanager
-def _in_cgroups(program: Program) -> Iterator[None]:
+def in_cgroups(program: Program) -> Iterator[None]:
     """This process is in the program's cgroups meanwhile. Raises StartError."""
     with ExitStack() as stay:
         try:
             stay.enter_context(inside(program.cgroups))
         except OSError as error:
-            raise StartError("enter the cgroup", error.filename, error) from error
+            raise StartError.of("enter the cgroup", error.filename, error.strerror) from error
         yield
 
 
@@ -109,21 +124,18 @@ def _become_user(program: Program) -> None:
         if program.uid is not None:
             os.setresuid(program.uid, program.uid, -1)
     except OSError as error:
-        raise StartError("become user", f"{program.uid}:{program.gid}".encode(), error) from error
+        raise StartError.of("become user", f"{program.uid}:{program.gid}".encode(), error.strerror) from error
 
 
-def _start_in_directory(program: Program, streams: Streams) -> int:
+@contextmanager
+def in_directory(directory: bytes) -> Iterator[None]:
+    """This process is there meanwhile. Raises StartError."""
     try:
-        os.chdir(program.directory)
+        os.chdir(directory)
     except OSError as error:
-        raise StartError("enter the working directory", program.directory, error) from error
+        raise StartError.of("enter the working directory", directory, error.strerror) from error
     try:
-        if program.has_terminal:
-            return _spawn(program, (), None)
-        try:
-            return _spawn(program, streams.open(), streams.terminal)
-        finally:
-            streams.close_ends()
+        yield
     finally:
         os.chdir(b"/")
 
@@ -153,7 +165,7 @@ def open_file(path: bytes, flags: int) -> int:
     try:
         return os.open(path, flags, 0o644)
     except OSError as error:
-        raise StartError("open", path, error) from error
+        raise StartError.of("open", path, error.strerror) from error
 
 
 def _spawn(program: Program, files: Sequence[int], terminal: bytes | None) -> int:
@@ -168,30 +180,34 @@ def _spawn(program: Program, files: Sequence[int], terminal: bytes | None) -> in
     def execute(path: bytes, argv: list[bytes]) -> int:
         if program.has_terminal:
             return os.posix_spawn(path, argv, environment)
-        try:
-            return os.posix_spawn(path, argv, environment, file_actions=actions, setsid=True)
-        except NotImplementedError:
-            return _spawn_in_own_session(path, argv, environment, actions)
+        return spawn_session(path, argv, environment, actions)
 
     try:
-        return _execute_first(execute, _candidates(name, environment.get(b"PATH", _DEFAULT_PATH)), argv)
+        return execute_first(execute, candidates(name, environment.get(b"PATH", _DEFAULT_PATH)), argv)
     except OSError as error:
-        failure = StartError("execute", name, error, is_execution=error.errno not in _NO_PROCESS)
+        failure = StartError.of("execute", name, error.strerror, is_execution=error.errno not in _NO_PROCESS)
         if failure.is_execution:
-            os.write(files[2] if files else 2, f"{failure}\n".encode("utf-8", "surrogateescape"))
+            failure.print_to(files[2] if files else 2)
         raise failure from error
 
 
-def _spawn_in_own_session(
-    path: bytes, argv: list[bytes], environment: dict[bytes, bytes], actions: list[SpawnAction]
+def spawn_session(
+    path: bytes, argv: list[bytes], environment: dict[bytes, bytes], actions: Sequence[SpawnAction]
 ) -> int:
-    """For Pythons built with a glibc before 2.26 (no POSIX_SPAWN_SETSID): this supervisor leads the session."""
+    """Pid of a process that leads a session of its own.
+
+    With Pythons built with a glibc before 2.26 (no POSIX_SPAWN_SETSID) it is this supervisor that leads one.
+    """
+    try:
+        return os.posix_spawn(path, argv, environment, file_actions=actions, setsid=True)
+    except NotImplementedError:
+        pass
     if os.getsid(0) != os.getpid():
         os.setsid()
     return os.posix_spawn(path, argv, environment, file_actions=actions, setpgroup=0)
 
 
-def _execute_first(execute: Callable[[bytes, list[bytes]], int], paths: list[bytes], argv: list[bytes]) -> int:
+def execute_first(execute: Callable[[bytes, list[bytes]], int], paths: list[bytes], argv: list[bytes]) -> int:
     """The first of `paths` that can be; else raises what speaks most against it: a file that must not be executed."""
     failure: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     for path in paths:
@@ -207,7 +223,8 @@ def _execute_first(execute: Callable[[bytes, list[bytes]], int], paths: list[byt
     raise failure
 
 
-def _candidates(name: bytes, path: bytes) -> list[bytes]:
+def candidates(name: bytes, path: bytes) -> list[bytes]:
+    """Where a program of this name may be, along a PATH."""
     if not name:
         return []
     return [name] if b"/" in name else [os.path.join(directory or b".", name) for directory in path.split(b":")]

@@ -17,6 +17,7 @@ from tfmesos.supervision.processes import process_start_time
 
 TYPE_CHECKING = False  # without typing, which is large
 if TYPE_CHECKING:
+    from tfmesos.supervision._starter import Starting
     from tfmesos.supervision._switchboard import Switchboard
 
 _READ_SIZE = 256 << 10
@@ -37,6 +38,9 @@ class Supervisor:
         self._life = Life()
         self._main_pid = 0
         self._is_main_there = False
+        self._starting: Starting | None = None
+        self._strays: dict[int, int] = {}
+        """How processes ended while it was not known yet which is the main one."""
         self._record = LifeRecord()
         self._record_file: int | None = None
         self._reception: Reception | None = None
@@ -155,10 +159,27 @@ class Supervisor:
 
     def _on_children(self) -> None:
         ended, left = reap()
+        if self._starting is not None:
+            self._strays.update(ended)
+            if self._starting.pid in self._strays:
+                self._on_made(self._starting, left=left)
+                return
         main_status = dict(ended).get(self._main_pid) if self._is_main_there else None
         if main_status is not None:
             self._is_main_there = False  # from now on its pid may be another process'
         self._perform(self._life.reaped(main_status, left=left, now=monotonic()))
+
+    def _on_made(self, starting: "Starting", *, left: bool) -> None:
+        """The main process may have ended already; then this supervisor was not yet its parent, or it was quick."""
+        statuses, self._starting, self._strays = self._strays, None, {}
+        try:
+            self._main_pid = starting.main_pid(statuses[starting.pid])
+        except StartError as error:
+            self._fail(error, left=left)
+            return
+        self._is_main_there = self._main_pid not in statuses
+        self._perform(self._life.started())
+        self._perform(self._life.reaped(statuses.get(self._main_pid), left=left, now=monotonic()))
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
@@ -177,14 +198,29 @@ class Supervisor:
 
     def _start(self) -> None:
         try:
+            if self._program.starter:
+                self._begin_starting()
+                return
             self._main_pid = start_program(self._program, self._switchboard)
         except StartError as error:
-            self._perform(self._life.failed_to_start(str(error), executing=error.is_execution))
+            self._fail(error, left=False)
         else:
             self._is_main_there = True
             self._perform(self._life.started())
 
+    def _begin_starting(self) -> None:
+        from tfmesos.supervision._starter import Starting  # only its users pay for it
+
+        if self._switchboard and self._program.starter[2]:
+            self._switchboard.expect_terminal(self._program.starter[2])
+        self._starting = Starting(self._program, self._switchboard)
+
+    def _fail(self, error: StartError, *, left: bool) -> None:
+        self._perform(self._life.failed_to_start(str(error), executing=error.is_execution, left=left, now=monotonic()))
+
     def _report_started(self) -> None:
+        if self._starting is not None:  # that is not known yet
+            return
         if self._life.is_started:
             self._say(Kind.STARTED, str(self._main_pid).encode())
         else:
@@ -192,7 +228,7 @@ class Supervisor:
 
     def _report_ended(self) -> None:
         if self._control is None and (self._program.recovery_timeout_s is None or self._life.is_given_up):
-            self._remove_cgroups()
+            self._leave_nothing()
         if self._switchboard is not None:
             self._switchboard.end()
         if self._reception is not None:
@@ -200,7 +236,12 @@ class Supervisor:
         life = self._life
         self._say(Kind.ENDED, encode_ended(life.wait_status, life.killed, life.message))
 
-    def _remove_cgroups(self) -> None:
+    def _leave_nothing(self) -> None:
+        """Nobody else will."""
+        if self._program.epilogue:
+            from tfmesos.supervision._epilogue import run_epilogue
+
+            run_epilogue(self._program.epilogue)
         for directory in self._program.cgroup_directories:
             with suppress(OSError):
                 os.rmdir(directory)

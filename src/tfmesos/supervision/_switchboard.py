@@ -20,6 +20,7 @@ from tfmesos.supervision._frames import Kind, Program
 from tfmesos.supervision._log import LogFile
 from tfmesos.supervision._program import StartError, Streams, as_user, open_file
 from tfmesos.supervision._reception import Visitor
+from tfmesos.supervision._terminal_socket import TerminalSocket
 from tfmesos.supervision._waking import Waiter
 
 _READ_SIZE = 64 << 10
@@ -42,16 +43,26 @@ class Switchboard(Streams):
         self._unread = bytearray()
         self._is_stdin_over = False
         self._sources: dict[int, tuple[Kind, LogFile]] = {}
+        self._terminals: TerminalSocket | None = None
+        self._log: LogFile | None = None
+        """Of a terminal that is expected."""
         self._attachments: list[Attachment] = []
         self._ended_at: float | None = None
+
+    def expect_terminal(self, path: bytes) -> None:
+        """Whoever makes the program makes its terminal, too, and hands it over at this socket. Raises StartError."""
+        self._terminals = TerminalSocket(path, self._waiter, self._on_terminal)
 
     def open(self) -> list[int]:
         """As Streams."""
         program = self._program
         paths = [os.path.join(program.directory, path) for path in (program.stdout, program.stderr)]
         logs = {path: LogFile(path, program.log_limit, lambda: as_user(program)) for path in paths}
-        if self._window:
-            self._open_terminal(self._window, logs[paths[0]])
+        if self._window and self._terminals is not None:
+            self._log = logs[paths[0]]
+            self._ends = [open_file(b"/dev/null", os.O_RDWR)] * 3
+        elif self._window:
+            self._open_terminal(logs[paths[0]])
         else:
             self._open_pipes([logs[path] for path in paths])
         return self._ends
@@ -97,6 +108,8 @@ class Switchboard(Streams):
 
     def end(self) -> None:
         """Nothing of the program is left: what it wrote last is taken, and everyone told when that was all."""
+        if self._terminals is not None:
+            self._terminals.close()
         for descriptor in list(self._sources):
             while descriptor in self._sources and self._on_output(descriptor):
                 pass
@@ -107,16 +120,26 @@ class Switchboard(Streams):
         for attachment in list(self._attachments):
             attachment.finish()
 
-    def _open_terminal(self, window: tuple[int, int], log: LogFile) -> None:
+    def _open_terminal(self, log: LogFile) -> None:
         try:
             master, slave = os.openpty()
         except OSError as error:
-            raise StartError("open", b"/dev/ptmx", error) from error
+            raise StartError.of("open", b"/dev/ptmx", error.strerror) from error
         self._ends = [slave, slave, slave]
         self.terminal = os.fsencode(os.ttyname(slave))
+        self._use_terminal(master, log)
+
+    def _use_terminal(self, master: int, log: LogFile) -> None:
         self._stdin = master
         self._sources[master] = (Kind.STDOUT, log)
-        self._resize(*window)
+        if self._window:
+            self._resize(*self._window)
+
+    def _on_terminal(self, master: int) -> None:
+        assert self._log is not None
+        self._terminals = None
+        self._use_terminal(master, self._log)
+        self._read_outputs()
 
     def _open_pipes(self, logs: list[LogFile]) -> None:
         for kind, log in zip((Kind.STDOUT, Kind.STDERR), logs, strict=True):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from tfmesos.supervision._frames import Program
 from tfmesos.supervision.errors import SupervisionError
-from tfmesos.supervision.spec import ProcessSpec
+from tfmesos.supervision.spec import ProcessSpec, Starter
 
 
 def to_program(spec: ProcessSpec, *, has_terminal: bool) -> Program:
@@ -16,7 +16,7 @@ def to_program(spec: ProcessSpec, *, has_terminal: bool) -> Program:
     executable = "".join(spec.argv[:1]) if spec.executable is None else spec.executable
     program.executable = _bytes("executable", executable)
     program.argv = [_bytes(f"argument {index}", argument) for index, argument in enumerate(spec.argv)]
-    program.environment = _environment(spec.environment)
+    program.environment = [] if spec.starter else _environment(spec.environment)
     program.directory = _bytes("directory", spec.directory)
     program.stdout = b"" if has_terminal else _bytes("stdout", spec.stdout)
     program.stderr = b"" if has_terminal else _bytes("stderr", spec.stderr)
@@ -24,8 +24,15 @@ def to_program(spec: ProcessSpec, *, has_terminal: bool) -> Program:
     program.grace_s = spec.grace_s
     program.cgroups = [_bytes("cgroup", path) for path in spec.cgroups]
     program.cgroup_directories = [_bytes("cgroup", path) for path in spec.cgroup_directories]
+    program.starter = _starter(spec.starter) if spec.starter else []
+    program.epilogue = [_bytes("epilogue", argument) for argument in spec.epilogue]
     _add_options(program, spec)
     return program
+
+
+def _starter(starter: Starter) -> list[bytes]:
+    texts = (starter.pid_file, starter.log_file, starter.console_socket or "", *starter.argv)
+    return [_bytes("starter", text) for text in texts]
 
 
 def _add_options(program: Program, spec: ProcessSpec) -> None:

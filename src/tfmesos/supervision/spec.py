@@ -29,11 +29,11 @@ class LogLimit:
 class Starter:
     """A program that makes the main process in the supervisor's place: a container runtime.
 
-    `argv`, searched in a usual PATH, is all that it gets of an environment beside that PATH. It runs as this process'
-    user, in /, with the streams of the ProcessSpec, which it hands on, inside the ProcessSpec's cgroups. When it ends
-    with 0, the main process runs, is a child that it has left behind, and its pid is in `pid_file`. Else nothing of it
-    is started; the last line of `log_file`, each line an object of JSON with `level` and `msg`, tells why.
-    `console_socket`: where it connects to and hands over the terminal that it has made, for a console with one.
+    `argv` is searched in a usual PATH, which is its whole environment. It runs as this process' user, in the directory
+    of `pid_file`, with the streams of the ProcessSpec, which it hands on, inside the ProcessSpec's cgroups. When it
+    ends with 0, the main process has begun, as a child that it has left behind, and `pid_file` holds its pid. Else the
+    last line of `log_file` tells why there is none: an object of JSON with `level` "error" and `msg`.
+    `console_socket`: for a console that is a terminal; there it hands over the one that it has made.
     """
 
     argv: tuple[str, ...]
@@ -55,8 +55,8 @@ class ProcessSpec:
     one of a hierarchy; the supervisor stays outside. A cgroup that cannot be entered: the program is not started.
     `cgroup_directories`: what goes with the last program in it, the innermost first. The supervisor removes them, if
     empty, when the program ends, this process is gone, and no other is expected (which finds them there, then).
-    `starter`: what makes the main process; `executable`, `argv`, `environment` are its affair then, as is who it
-    becomes, while `uid` and `gid` still own the files. The supervisor goes on listening meanwhile: a kill ends it.
+    `starter`: what makes the main process; `executable`, `argv`, `environment` and the user are its affair then (`uid`
+    and `gid` still own the files). A kill meanwhile ends it.
     `epilogue`: a command, complete, run once in / when nothing of the program is left and nobody else will clean up
     after it: where `cgroup_directories` are removed, before that.
     `console`: stdin and the output can be attached to (`Supervised.console`); needs `record_dir`.
