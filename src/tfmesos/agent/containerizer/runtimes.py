@@ -36,9 +36,9 @@ class ContainerRuntime(Protocol):
     """
 
     async def prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> ProcessSpec:
-        """What the supervisor runs, from what it would run on the host; the sandbox is there and isolation has prepared.
+        """What the supervisor runs, from what it would run on the host; once isolation has prepared.
 
-        `spec` has the command, the whole environment, the files of the output, the user, the cgroups. For a DEBUG
+        The sandbox is there. `spec` has the command, its whole environment, its files, user and cgroups. For a DEBUG
         container: one that joins the container around it (`config.id.parent`, which runs and is of this runtime).
         Raises LaunchFailed; `cleanup` follows then, too.
         """
