@@ -291,6 +291,18 @@ def fake_registry() -> Iterator[FakeRegistry]:
 
 
 @pytest.fixture(scope="session")
+def python_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An image with Debian's Python and a shell, `python:3`, as a `docker save` archive; it is a second's work.
+
+    Its folder may be a `--docker_registry`.
+    """
+    archive = tmp_path_factory.mktemp("python-image") / "python:3.tar"
+    script = Path(__file__).parents[1] / "docker" / "offline_image.py"
+    subprocess.run([sys.executable, script, "--tag=python:3", archive], check=True)
+    return archive
+
+
+@pytest.fixture(scope="session")
 def dockerd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dockerd]:
     """One docker engine for all tests; each takes names of its own for images and containers."""
     from tests.dockerd import Dockerd, missing_for_dockerd
