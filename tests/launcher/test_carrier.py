@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -14,23 +15,24 @@ import pytest
 from tfmesos.launcher import carrier
 
 SOURCE = Path(carrier.__file__).read_text("utf-8")
+PLAIN: dict[str, object] = {
+    "agent": "agent-7",
+    "directory": None,
+    "paths": [],
+    "user": None,
+    "port": None,
+    "gpus": 0,
+    "defaults": {},
+    "initializer": None,
+    "finalizer": None,
+    "command": ["true"],
+    "python": None,
+    "server": None,
+}
 
 
 def start(environment: Mapping[str, str] | None = None, **changes: object) -> "subprocess.Popen[bytes]":
-    description = {
-        "agent": "agent-7",
-        "directory": None,
-        "paths": [],
-        "port": None,
-        "gpus": 0,
-        "defaults": {},
-        "initializer": None,
-        "finalizer": None,
-        "command": ["true"],
-        "python": None,
-        "server": None,
-        **changes,
-    }
+    description = {**PLAIN, **changes}
     return subprocess.Popen(
         [sys.executable, "-S", "-E", "-c", SOURCE],
         env={"PATH": os.environ["PATH"], **(environment or {}), **carrier.pack(description)},
@@ -89,6 +91,37 @@ def test_a_missing_directory_is_named_with_the_agent() -> None:
 
 def test_a_missing_volume_is_named() -> None:
     assert "the volume /no/where does not exist on agent agent-7" in run(paths=["/no/where"])[2]
+
+
+def identity(environment: Mapping[str, str], user: str = "ann") -> dict[str, str]:
+    status, out, err = run(environment, user=user, command=["env", "-0"])
+    assert (status, err) == (0, "")
+    return dict(entry.split("=", 1) for entry in out.split("\0") if entry)
+
+
+def test_in_an_image_a_task_has_a_name_and_a_home() -> None:
+    me = pwd.getpwuid(os.getuid())
+
+    found = identity({"MESOS_SANDBOX": "/mnt/mesos/sandbox"})
+
+    assert (found["USER"], found["HOME"]) == (me.pw_name, me.pw_dir)
+
+
+def test_in_an_image_what_it_or_the_user_says_of_name_and_home_stands() -> None:
+    found = identity({"USER": "bob", "HOME": "/no/such/home"})
+
+    assert (found["USER"], found["HOME"]) == ("bob", "/no/such/home")
+
+
+def test_a_uid_that_the_image_does_not_know_has_its_home_in_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    monkeypatch.setenv("HOME", "/")
+    monkeypatch.delenv("USER", raising=False)
+    monkeypatch.setenv("MESOS_SANDBOX", "/mnt/mesos/sandbox")
+
+    carrier.be_somebody("ann")
+
+    assert (os.environ["USER"], os.environ["HOME"]) == ("ann", "/mnt/mesos/sandbox")
 
 
 def test_a_description_of_many_entries_arrives_whole() -> None:

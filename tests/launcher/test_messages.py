@@ -6,13 +6,13 @@ from random import Random
 import pytest
 
 from tests.launcher.builders import offer, wishes
-from tfmesos.launcher import Job, JobSpecError, RunOptions, Volume, carrier
+from tfmesos.launcher import Job, JobSpecError, RunOptions, carrier
 from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
 from tfmesos.launcher.blueprint import Blueprint
+from tfmesos.launcher.containers import ContainerOptions
 from tfmesos.launcher.events import NewTask
-from tfmesos.launcher.messages import build_container, build_framework, build_task, read_offer
+from tfmesos.launcher.messages import build_framework, build_task, read_offer
 from tfmesos.launcher.placement import place
-from tfmesos.launcher.volumes import Containerizer, ContainerOptions
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 
@@ -109,40 +109,6 @@ def test_a_task_info_is_an_argv_with_the_offered_resources() -> None:
     assert info.resources[0].reservations[0].role == "ml"
     assert info.kill_policy.grace_period.nanoseconds == 3_000_000_000
     assert not info.HasField("container")
-
-
-VOLUMES = (Volume.parse("/data:/data"), Volume.parse("/a:/b:ro"))
-
-
-def test_an_image_of_the_mesos_containerizer() -> None:
-    container = build_container(options(container=ContainerOptions(image="tf:1", volumes=VOLUMES, force_pull=True)))
-
-    assert container is not None
-    assert (container.type, container.mesos.image.docker.name) == (mesos_pb2.ContainerInfo.MESOS, "tf:1")
-    assert container.mesos.image.cached is False
-    assert [(one.host_path, one.container_path, one.mode) for one in container.volumes] == [
-        ("/data", "/data", mesos_pb2.Volume.RW),
-        ("/a", "/b", mesos_pb2.Volume.RO),
-    ]
-
-
-def test_an_image_of_the_docker_containerizer_uses_the_hosts_network() -> None:
-    chosen = ContainerOptions(type=Containerizer.DOCKER, image="tf:1", force_pull=True)
-
-    container = build_container(options(container=chosen))
-
-    assert container is not None
-    assert (container.type, container.docker.image) == (mesos_pb2.ContainerInfo.DOCKER, "tf:1")
-    assert container.docker.force_pull_image
-    assert container.docker.network == mesos_pb2.ContainerInfo.DockerInfo.HOST
-
-
-def test_without_an_image_only_volumes_that_need_a_mount_are_asked_for() -> None:
-    container = build_container(options(container=ContainerOptions(volumes=VOLUMES)))
-
-    assert container is not None
-    assert [one.container_path for one in container.volumes] == ["/b"]
-    assert build_container(options(container=ContainerOptions(volumes=VOLUMES[:1]))) is None
 
 
 def test_an_agent_without_an_address_is_reached_by_its_name() -> None:

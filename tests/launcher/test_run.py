@@ -13,8 +13,8 @@ from tests.launcher.conftest import Cluster, StartCluster, outcome_of
 from tfmesos.client import MasterClient, MasterUnreachable
 from tfmesos.discovery import build_detector
 from tfmesos.launcher import ExtraConfig, Job, JobFailed, JobSpecError, NeverFits, Stream, Volume
+from tfmesos.launcher.containers import ContainerOptions
 from tfmesos.launcher.gang import Gang
-from tfmesos.launcher.volumes import ContainerOptions
 
 PYTHON = sys.executable
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tfmesos.launcher import Job, JobSpecError, RunOptions, plan
 from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
+from tfmesos.launcher.containers import ContainerOptions
 from tfmesos.launcher.environment import build_environment
-from tfmesos.launcher.volumes import ContainerOptions
 from tfmesos.launcher.wiring import expand, wired_command, wired_variables
 
 

@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tfmesos.launcher.containers import Containerizer, ContainerOptions, parse_shm
 from tfmesos.launcher.errors import JobFailed, JobSpecError, NeverFits
 from tfmesos.launcher.options import ExtraConfig, RunOptions
 from tfmesos.launcher.sinks import Stream, TextSink
 from tfmesos.launcher.specification import Job, jobs_from
 from tfmesos.launcher.tasks import Outcome, TaskFailure, TaskView
-from tfmesos.launcher.volumes import Containerizer, ContainerOptions, Volume
+from tfmesos.launcher.volumes import Volume
 
 if TYPE_CHECKING:
     from tfmesos.launcher.planning import TaskPlan, plan
@@ -31,6 +32,7 @@ __all__ = [
     "TextSink",
     "Volume",
     "jobs_from",
+    "parse_shm",
     "plan",
 ]
 

@@ -10,7 +10,7 @@ from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
 from tfmesos.launcher.limits import check_program
 from tfmesos.launcher.options import RunOptions
 from tfmesos.launcher.specification import Job, check_text
-from tfmesos.launcher.volumes import Volume
+from tfmesos.launcher.user import current_user
 from tfmesos.launcher.wiring import device_variables, wired_command, wired_variables
 
 
@@ -39,6 +39,7 @@ class Blueprint:
     def program(self, me: TaskAddress, everyone: ClusterAddresses, agent: str | None) -> Program:
         """What one task runs on an agent; None: on this machine. Raises JobSpecError where Linux could not start it."""
         job, options = self._jobs[me.job], self._options
+        is_contained = options.container.image is not None and agent is not None
         command = None
         if job.cmd is not None:
             command = wired_command(_command(job), me, everyone, placeholders=options.placeholders)
@@ -48,30 +49,24 @@ class Blueprint:
         check_program(task, command or (), shown)
         description = {
             "agent": agent or "this machine",
-            "directory": options.directory if options.container.image is None else None,
-            "paths": [volume.source for volume in needless_volumes(options)],
+            "directory": options.container.directory(options.directory),
+            "paths": [volume.source for volume in options.container.volumes if volume not in options.container.mounted],
+            "user": options.user or current_user() if is_contained else None,
             "port": me.port or None,
             "gpus": job.gpus,
             "defaults": defaults,
             "initializer": options.extra_config.initializer,
             "finalizer": options.extra_config.finalizer,
             "command": command,
-            "python": sys.executable if options.container.image is None else None,
+            "python": None if is_contained else sys.executable,
             "server": _server(me, everyone, options.protocol) if command is None else None,
         }
-        python = sys.executable if self._options.embedded or agent is None else "python3"
+        python = sys.executable if agent is None or (options.embedded and not is_contained) else "python3"
         # without site a command starts sooner; a server needs it to find TensorFlow
         argv = (python, *(("-S", "-E") if command is not None else ()), "-c", self._source)
         environment = {**self._variables, **carrier.pack(description)}
         check_program(task, argv, environment)
         return Program(argv=argv, environment=environment, command=command, shown=shown)
-
-
-def needless_volumes(options: RunOptions) -> tuple[Volume, ...]:
-    """Volumes that need no mount: without an image a task sees the agent's own files."""
-    if options.container.image is not None:
-        return ()
-    return tuple(volume for volume in options.container.volumes if volume.is_identity and not volume.read_only)
 
 
 def _command(job: Job) -> str | tuple[str, ...]:

@@ -5,6 +5,7 @@ The launcher leaves one JSON object in the environment, compressed, in entries b
     agent        the name of the agent, for texts
     directory    where to start, or null
     paths        paths that must exist
+    user         who the task is where the image does not know, or null for a task without an image
     port         the task's port, or null
     gpus         how many GPUs the task was promised
     defaults     variables to set unless they are set
@@ -80,6 +81,24 @@ def enter(description: "dict[str, Any]") -> None:
     except OSError as error:
         fail(NO_DIRECTORY, f"cannot enter the working directory {directory} on agent {agent}: {error.strerror}")
     os.environb[b"PWD"] = directory.encode("utf-8")
+
+
+def be_somebody(user: str) -> None:
+    """In an image the task's uid may have no name, and no home that is there: programs want both."""
+    import pwd
+
+    home = ""
+    try:
+        entry = pwd.getpwuid(os.getuid())
+        user, home = entry.pw_name, entry.pw_dir
+    except KeyError:
+        pass
+    os.environb.setdefault(b"USER", user.encode("utf-8"))
+    if os.environ.get("HOME", "/") != "/":  # docker says so where it knows none
+        return
+    if not os.path.isdir(home) or not os.access(home, os.W_OK):
+        home = os.environ.get("MESOS_SANDBOX") or os.getcwd()
+    os.environ["HOME"] = home
 
 
 def restore_environment() -> None:
@@ -316,6 +335,8 @@ def main() -> None:
     description = unpack(os.environ)
     if description["command"] is None:
         use_interpreter(description)
+    if description["user"]:
+        be_somebody(description["user"])
     set_defaults(description)
     enter(description)
     check_gpus(description)

@@ -35,7 +35,9 @@ from tfmesos.launcher.events import (
 from tfmesos.launcher.local_task import LocalTask
 from tfmesos.launcher.logs import LogFollower
 from tfmesos.launcher.messages import build_task
+from tfmesos.launcher.nvidia_plugin import PluginError, ask_parameters
 from tfmesos.launcher.options import RunOptions
+from tfmesos.launcher.rules import MesosRules
 from tfmesos.launcher.sinks import TextSink
 from tfmesos.launcher.survey import Survey, build_survey
 from tfmesos.transport import TransportError
@@ -59,6 +61,7 @@ class Errands:
         blueprint: Blueprint,
         output: TextSink,
         *,
+        rules: MesosRules,
         client: SchedulerClient,
         logs: LogFollower,
         local: LocalTask | None,
@@ -69,6 +72,7 @@ class Errands:
         self._options = options
         self._blueprint = blueprint
         self._output = output
+        self._rules = rules
         self._client = client
         self._logs = logs
         self._local = local
@@ -143,22 +147,35 @@ class Errands:
         task.add_done_callback(self._under_way.discard)
 
     async def _launch(self, launch: Launch) -> None:
-        operation = mesos_pb2.Offer.Operation(type=mesos_pb2.Offer.Operation.LAUNCH)
-        try:
-            for task in launch.tasks:
-                program = self._blueprint.program(task.address, launch.everyone, task.placed.hostname)
-                operation.launch.task_infos.append(build_task(task, program, self._options, GRACE_S))
-        except JobSpecError as error:
-            self._tell(LaunchFailed(tuple(task.task_id for task in launch.tasks), "not launched"))
-            self._tell(LaunchImpossible(str(error)))
-            return
-        for task in launch.tasks:
-            log.info("%s: launching on %s", task.task_id, task.placed.hostname)
         filters = mesos_pb2.Filters(refuse_seconds=launch.refuse_s)
         try:
+            operation = await self._operation(launch)
+            for task in launch.tasks:
+                log.info("%s: launching on %s", task.task_id, task.placed.hostname)
             await self._client.accept(map(_offer_id, launch.offer_ids), [operation], filters)
         except ClientError as error:
-            self._tell(LaunchFailed(tuple(task.task_id for task in launch.tasks), str(error)))
+            self._not_launched(launch, str(error))
+        except PluginError as error:
+            self._not_launched(launch, str(error))
+            await self._client.decline(map(_offer_id, launch.offer_ids))
+        except JobSpecError as error:
+            self._not_launched(launch, "not launched")
+            self._tell(LaunchImpossible(str(error)))
+
+    def _not_launched(self, launch: Launch, why: str) -> None:
+        self._tell(LaunchFailed(tuple(task.task_id for task in launch.tasks), why))
+
+    async def _operation(self, launch: Launch) -> mesos_pb2.Offer.Operation:
+        """Raises JobSpecError, and PluginError where a container could not be given its GPUs."""
+        operation = mesos_pb2.Offer.Operation(type=mesos_pb2.Offer.Operation.LAUNCH)
+        for task in launch.tasks:
+            placed = task.placed
+            program = self._blueprint.program(task.address, launch.everyone, placed.hostname)
+            by_plugin = placed.cards and self._rules.applied_to(self._options.container).is_docker
+            parameters = await ask_parameters(placed.host, placed.cards) if by_plugin else ()
+            info = build_task(task, program, self._options, GRACE_S, rules=self._rules, parameters=parameters)
+            operation.launch.task_infos.append(info)
+        return operation
 
     async def _survey(self) -> None:
         self._tell(Surveyed(await self._ask_master()))

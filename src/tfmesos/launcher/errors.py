@@ -4,6 +4,7 @@ TfmesosError
   JobSpecError       a job, volume, variable or option that cannot be (exit status 2)
   JobFailed          a job that ran, or tried to, and did not succeed (exit statuses: docs/user.md)
     NeverFits        what was asked can never be offered (69)
+  PluginError        a docker container cannot be given its GPUs; the launch does not happen (nvidia_plugin.py)
 """
 
 from tfmesos.errors import TfmesosError

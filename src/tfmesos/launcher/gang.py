@@ -23,7 +23,6 @@ from tfmesos.launcher.events import (
     LaunchImpossible,
     LocalEnded,
     MasterRefused,
-    NewTask,
     OfferRescinded,
     OffersArrived,
     Reconcile,
@@ -36,6 +35,7 @@ from tfmesos.launcher.events import (
     Surveyed,
     TimePassed,
 )
+from tfmesos.launcher.fetching import NEXT_WORD_S, fetching_text
 from tfmesos.launcher.gang_options import GangOptions
 from tfmesos.launcher.members import BEGUN, UNREACHABLE_WAIT_S, Member, Members, is_terminal
 from tfmesos.launcher.phases import Phase, PhaseKeeper
@@ -174,17 +174,13 @@ class Gang:
         self._timers.pop("explain", None)
         self._phases.enter(Phase.STARTING, f"attempt {attempt}")
         tasks = [new_task(one, attempt) for one in placed]
-        self._everyone = self._addresses(tasks)
         for task in tasks:
             self._members.launched(task, now)
+        self._everyone = self._members.addresses(self._options.local_address)
         self._actions += self._placing.launches(tasks, self._everyone)
+        if self._options.image is not None:
+            self._timers["fetching"] = now + NEXT_WORD_S[0]
         self._look(now)
-
-    def _addresses(self, tasks: Sequence[NewTask]) -> ClusterAddresses:
-        found = {task.placed.key: task.address for task in tasks}
-        if self._local_key and self._options.local_address:
-            found[self._local_key] = self._options.local_address
-        return ClusterAddresses(tuple(found[member.key] for member in self._members.all))
 
     def _surveyed(self, survey: Survey | None, now: float) -> None:
         if self.phase is not Phase.PLACING:
@@ -243,16 +239,14 @@ class Gang:
         for task_id in task_ids:
             member = self._members.by_id.get(task_id)
             if member is not None and not member.ended and member.task:
-                agent_id = member.task.placed.agent_id
-                lost = Status(task_id=task_id, agent_id=agent_id, state="TASK_DROPPED", message=text)
-                self._status_arrived(lost, now)
+                self._status_arrived(member.status("TASK_DROPPED", text), now)
 
     def _local_ended(self, status: int, text: str, now: float) -> None:
         member = next(member for member in self._members.all if member.is_local)
         member.ended = True
         member.state = "TASK_FAILED" if status else FINISHED
         if status and self.phase is Phase.RUNNING:
-            self._failed(member, Status(task_id="", agent_id="", state=member.state, message=text), status, now)
+            self._failed(member, member.status(member.state, text), status, now)
         self._look(now)
 
     # -- looking at the whole
@@ -371,6 +365,8 @@ class Gang:
                 soon = now < self._waiting_since + EXPLAIN_AFTER_S
                 self._timers["explain"] = self._waiting_since + EXPLAIN_AFTER_S if soon else now + EXPLAIN_AFTER_S
                 self._do(AskSurvey())
+            case "fetching":
+                self._tell_fetching(now)
             case "stragglers":
                 self._kill_for_end(None, now)
             case "abandon":
@@ -378,19 +374,24 @@ class Gang:
                     self._members.abandon(member)
                 self._look(now)
 
+    def _tell_fetching(self, now: float) -> None:
+        """A slow start is no fault while an image is pulled: it has no limit, only a word now and then."""
+        text = fetching_text(self._options.image or "", self._members.all, now)
+        if text and self.phase is Phase.STARTING:
+            self._do(Say(text))
+            self._timers["fetching"] = now + NEXT_WORD_S[1]
+
     def _give_up(self, member: Member, now: float) -> None:
         """Its agent did not come back in time."""
         member.unreachable_until = None
         if member.task is None or member.ended:
             return
-        text = f"its agent was unreachable for {UNREACHABLE_WAIT_S:g} s"
-        placed = member.task.placed
-        status = Status(task_id=member.task.task_id, agent_id=placed.agent_id, state=UNREACHABLE, message=text)
+        status = member.status(UNREACHABLE, f"its agent was unreachable for {UNREACHABLE_WAIT_S:g} s")
         self._members.abandon(member)
         if member.is_followed:
             self._do(FinishLogs(member.task.task_id))
         if self.phase in (Phase.STARTING, Phase.RUNNING):
-            self._failed(member, status, exit_status(text), now)
+            self._failed(member, status, exit_status(status.message), now)
         self._look(now)
 
     def _do(self, action: Action) -> None:

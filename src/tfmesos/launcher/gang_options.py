@@ -17,3 +17,4 @@ class GangOptions:
     time_limit_s: float | None = None
     grace_s: float = 3.0
     local_address: TaskAddress | None = None
+    image: str | None = None

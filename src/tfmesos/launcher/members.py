@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
 from tfmesos.launcher.events import NewTask
 from tfmesos.launcher.placement import TaskKey
-from tfmesos.launcher.statuses import FINISHED, TERMINAL, UNREACHABLE
+from tfmesos.launcher.statuses import FINISHED, TERMINAL, UNREACHABLE, Status
 from tfmesos.launcher.tasks import TaskView
 
 WAITING = "TASK_STAGING"
@@ -49,6 +50,11 @@ class Member:
         """What its agent is called."""
         return LOCAL_AGENT if self.is_local else self.task.placed.hostname if self.task else ""
 
+    def status(self, state: str, message: str) -> Status:
+        """A state that we, not its agent, say it is in."""
+        task_id, agent_id = (self.task.task_id, self.task.placed.agent_id) if self.task else ("", "")
+        return Status(task_id=task_id, agent_id=agent_id, state=state, message=message)
+
     def view(self) -> TaskView:
         """As the outside sees it."""
         return TaskView(
@@ -76,6 +82,11 @@ class Members:
         member = self.of(task.placed.key)
         member.task, member.address, member.launched_at, member.is_launched = task, task.address.text, now, True
         self.by_id[task.task_id] = member
+
+    def addresses(self, local: TaskAddress | None) -> ClusterAddresses:
+        """Where all of them listen, the one on the launcher's own machine at `local`."""
+        found = [member.task.address if member.task else local for member in self.all]
+        return ClusterAddresses(tuple(address for address in found if address is not None))
 
     def of(self, key: TaskKey) -> Member:
         """The member for a task of the job."""

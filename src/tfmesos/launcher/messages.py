@@ -1,18 +1,17 @@
 """Between Mesos' messages and the launcher's own words."""
 
-import getpass
 import logging
-import os
-import pwd
 import socket
 
-from tfmesos.launcher.blueprint import Program, needless_volumes
-from tfmesos.launcher.errors import JobSpecError
+from tfmesos.launcher.blueprint import Program
+from tfmesos.launcher.container_messages import add_container
 from tfmesos.launcher.events import NewTask
+from tfmesos.launcher.nvidia_plugin import Parameters
 from tfmesos.launcher.options import RunOptions
 from tfmesos.launcher.placement import Offer
+from tfmesos.launcher.rules import MODERN, MesosRules
 from tfmesos.launcher.statuses import Status
-from tfmesos.launcher.volumes import Containerizer, Volume
+from tfmesos.launcher.user import current_user
 from tfmesos.resources import Resources, ResourcesError
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.text import reason_name, source_name, state_name
@@ -22,31 +21,19 @@ log = logging.getLogger(__name__)
 Capability = mesos_pb2.FrameworkInfo.Capability
 
 
-def build_framework(options: RunOptions) -> mesos_pb2.FrameworkInfo:
+def build_framework(options: RunOptions, rules: MesosRules = MODERN) -> mesos_pb2.FrameworkInfo:
     """GPU_RESOURCES is declared only by a job that wants GPUs: otherwise it would fill agents that have some."""
     wanted = [Capability.PARTITION_AWARE, Capability.TASK_KILLING_STATE, Capability.RESERVATION_REFINEMENT]
     if any(job.gpus for job in options.jobs):
         wanted.append(Capability.GPU_RESOURCES)
     return mesos_pb2.FrameworkInfo(
-        user=options.user or _current_user(),
+        user=options.user or current_user(),
         name=options.framework_name,
         role=options.role,
         checkpoint=options.checkpoint and not options.embedded,  # an embedded agent is never restarted
         hostname=socket.gethostname(),
-        capabilities=[Capability(type=kind) for kind in wanted],
+        capabilities=[Capability(type=kind) for kind in wanted] if rules.has_capabilities else [],
     )
-
-
-def _current_user() -> str:
-    """By the user id: the environment may name somebody else. Only an id without a name is looked up there."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        pass
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        raise JobSpecError("who runs this is not known: the user id has no name; set USER") from None
 
 
 def read_offer(offer: mesos_pb2.Offer) -> Offer:
@@ -88,47 +75,27 @@ def read_status(status: mesos_pb2.TaskStatus) -> Status:
     )
 
 
-def build_task(task: NewTask, program: Program, options: RunOptions, grace_s: float) -> mesos_pb2.TaskInfo:
-    """A command task."""
+def build_task(
+    task: NewTask,
+    program: Program,
+    options: RunOptions,
+    grace_s: float,
+    *,
+    rules: MesosRules = MODERN,
+    parameters: Parameters = (),
+) -> mesos_pb2.TaskInfo:
+    """A command task. `parameters` are further ones for docker's command line."""
     placed = task.placed
     info = mesos_pb2.TaskInfo(
         name=str(placed.key),
         task_id=mesos_pb2.TaskID(value=task.task_id),
         agent_id=mesos_pb2.AgentID(value=placed.agent_id),
-        resources=placed.resources.to_proto(),
+        resources=placed.resources.to_proto("post" if rules.has_capabilities else "pre"),
         command=mesos_pb2.CommandInfo(shell=False, value=program.argv[0], arguments=program.argv),
     )
     for name, value in program.environment.items():
         info.command.environment.variables.add(name=name, type=mesos_pb2.Environment.Variable.VALUE, value=value)
     info.kill_policy.grace_period.nanoseconds = round(grace_s * 1e9)
-    container = build_container(options)
-    if container is not None:
-        info.container.CopyFrom(container)
+    container = rules.applied_to(options.container)
+    add_container(info, container, user=options.user or current_user(), parameters=parameters)
     return info
-
-
-def build_container(options: RunOptions) -> mesos_pb2.ContainerInfo | None:
-    """What the tasks run in; None where that is the agent's own file system with nothing mounted."""
-    chosen = options.container
-    needless = needless_volumes(options)
-    volumes = [_volume(volume) for volume in chosen.volumes if volume not in needless]
-    if chosen.image is None and not volumes:
-        return None
-    if chosen.type is Containerizer.DOCKER:
-        docker = mesos_pb2.ContainerInfo.DockerInfo(
-            image=chosen.image or "",
-            network=mesos_pb2.ContainerInfo.DockerInfo.HOST,
-            force_pull_image=chosen.force_pull,
-        )
-        return mesos_pb2.ContainerInfo(type=mesos_pb2.ContainerInfo.DOCKER, volumes=volumes, docker=docker)
-    container = mesos_pb2.ContainerInfo(type=mesos_pb2.ContainerInfo.MESOS, volumes=volumes)
-    if chosen.image is not None:
-        container.mesos.image.type = mesos_pb2.Image.DOCKER
-        container.mesos.image.docker.name = chosen.image
-        container.mesos.image.cached = not chosen.force_pull
-    return container
-
-
-def _volume(volume: Volume) -> mesos_pb2.Volume:
-    mode = mesos_pb2.Volume.RO if volume.read_only else mesos_pb2.Volume.RW
-    return mesos_pb2.Volume(mode=mode, container_path=volume.target, host_path=volume.source)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tfmesos.launcher.containers import Containerizer, ContainerOptions
 from tfmesos.launcher.errors import JobSpecError
 from tfmesos.launcher.specification import Job, check_text
-from tfmesos.launcher.volumes import Containerizer, ContainerOptions
 
 VISIBLE_CARDS = "CUDA_VISIBLE_DEVICES"
 """The variable that says which GPUs a program sees (CUDA)."""
@@ -59,7 +59,8 @@ class RunOptions:
 
     `environment` is what the user set for the tasks (`--env`). `inherited` is the launcher's whole environment as
     bytes (`os.environb`): the launcher passes on all of it on an embedded cluster, a named list elsewhere, nothing to
-    images. `directory` is where tasks start; None leaves them in their sandbox. `log_tasks` holds the (role, index)
+    images. `directory` is where the launcher is, and so where tasks start (see ContainerOptions.directory); None leaves
+    them in their sandbox. `log_tasks` holds the (role, index)
     whose output is shown; None shows all. `embedded` tells that the cluster is ours alone, so that what does not fit
     never will. With `checkpoint` the tasks go on while their agent is restarted. With `local_worker` worker 0 runs
     here, in the foreground.

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from random import Random
 
 from tfmesos.launcher.specification import Job
-from tfmesos.resources import Resources, scalars
+from tfmesos.resources import Entry, Key, Resources, scalars
+from tfmesos.wire import mesos_pb2
 
 AMOUNTS = ("gpus", "cpus", "mem")
 
@@ -60,6 +61,11 @@ class Placed:
     port: int
     resources: Resources
 
+    @property
+    def cards(self) -> frozenset[str]:
+        """The names of its GPUs, where the master gives them names (Mesos before 1.0)."""
+        return _named_cards(self.resources)
+
 
 def build_wishes(jobs: Sequence[Job], without: Collection[TaskKey] = ()) -> tuple[Wish, ...]:
     """What the tasks of a job need, in order of role and index."""
@@ -102,6 +108,8 @@ class _Agent:
             self.left = self.left + offer.resources
         plain = self.left.nonrevocable().allocatable_to(role)
         self.free = {name: plain.scalar(name) for name in AMOUNTS}
+        self.cards = _named_cards(plain)
+        self.free["gpus"] += 1000 * len(self.cards)
         self.ports = set(plain.ranges("ports"))
 
     def may_hold(self, wish: Wish) -> bool:
@@ -110,12 +118,14 @@ class _Agent:
     def take(self, wish: Wish, random: Random, avoid: Collection[int]) -> Placed | None:
         choice = sorted(self.ports.difference(avoid)) or sorted(self.ports)
         port = random.choice(choice)
-        wanted = wish.resources + Resources.parse(f"ports:[{port}-{port}]")
+        cards = frozenset(sorted(self.cards)[: wish.amount("gpus") // 1000])
+        wanted = _by_name(wish.resources, cards) + Resources.parse(f"ports:[{port}-{port}]")
         found = self.left.find(wanted, self.role)
         if found is None:
             return None
         self.left = self.left - found
         self.ports.discard(port)
+        self.cards -= cards
         for name in AMOUNTS:
             self.free[name] -= wish.amount(name)
         offer = self.offer
@@ -128,6 +138,19 @@ class _Agent:
             port=port,
             resources=found,
         )
+
+
+def _named_cards(resources: Resources) -> frozenset[str]:
+    named = [amount for key, amount in resources if key.name == "gpus" and isinstance(amount, frozenset)]
+    return frozenset().union(*named)
+
+
+def _by_name(resources: Resources, cards: frozenset[str]) -> Resources:
+    """The same with these GPUs instead of a number of them, for masters that give GPUs names (Mesos before 1.0)."""
+    if not cards:
+        return resources
+    others = [entry for entry in resources if entry.key.name != "gpus"]
+    return Resources([*others, Entry(Key("gpus", mesos_pb2.Value.SET), cards)])
 
 
 def _by_agent(offers: Collection[Offer]) -> list[list[Offer]]:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Coroutine
 from random import Random
 
-from tfmesos.client import ClientError, MasterUnreachable, SchedulerClient
+from tfmesos.client import ClientError, MasterClient, MasterUnreachable, SchedulerClient
 from tfmesos.discovery import Detector, agent_address
 from tfmesos.errors import TfmesosError
 from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
@@ -35,6 +35,7 @@ from tfmesos.launcher.logs import LogFollower
 from tfmesos.launcher.messages import build_framework, read_offer, read_status
 from tfmesos.launcher.options import RunOptions
 from tfmesos.launcher.placement import TaskKey
+from tfmesos.launcher.rules import MODERN, MesosRules, rules_of
 from tfmesos.launcher.sinks import TextSink
 from tfmesos.launcher.tasks import Outcome, TaskView
 from tfmesos.transport import Address, TcpAddress, TransportError
@@ -44,6 +45,7 @@ log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 5.0
 RECONNECT_TIMEOUT_S = 20.0
+VERSION_TIMEOUT_S = 2.0
 FAREWELL_S = 5.0
 
 
@@ -62,7 +64,7 @@ class JobRun:
         self._output = output
         self._left_out = environment.left_out
         self._blueprint = Blueprint(options, environment.variables)
-        self._framework = build_framework(options)
+        build_framework(options)  # what cannot be one is told now
         self._events: asyncio.Queue[tuple[Event, mesos_pb2.TaskStatus | None]] = asyncio.Queue()
         self._all_run = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -173,15 +175,17 @@ class JobRun:
 
     async def _run(self) -> None:
         started_at = asyncio.get_running_loop().time()
+        rules = await self._find_rules()
         local = await self._prepare_local()
         try:
             self._gang = Gang(self._gang_options(local), Random(), started_at)
-            async with self._new_client() as self._client, asyncio.TaskGroup() as group:
+            async with self._new_client(rules) as self._client, asyncio.TaskGroup() as group:
                 logs = LogFollower(self._output, group, resolve=self._resolve, is_shown=self._shows)
                 errands = Errands(
                     self._options,
                     self._blueprint,
                     self._output,
+                    rules=rules,
                     client=self._client,
                     logs=logs,
                     local=local,
@@ -201,10 +205,24 @@ class JobRun:
             if local is not None:
                 local.close()
 
-    def _new_client(self) -> SchedulerClient:
+    async def _find_rules(self) -> MesosRules:
+        """By the master's version, where it matters; a master that does not tell is one of today."""
+        wants_gpus = any(job.gpus for job in self._options.jobs)
+        if self._options.embedded or not (wants_gpus or self._options.container.image):
+            return MODERN
+        try:
+            async with asyncio.timeout(VERSION_TIMEOUT_S):
+                leader = await self._detector.detect(None)
+                async with MasterClient(leader.address, VERSION_TIMEOUT_S) as master:
+                    return rules_of(str((await master.get_json("/version"))["version"]))
+        except (ClientError, TransportError, TimeoutError, ValueError, LookupError, TypeError) as error:
+            log.info("the master does not tell its version: %s", error)
+            return MODERN
+
+    def _new_client(self, rules: MesosRules) -> SchedulerClient:
         return SchedulerClient(
             self._detector,
-            self._framework,
+            build_framework(self._options, rules),
             connect_timeout_s=CONNECT_TIMEOUT_S,
             reconnect_timeout_s=RECONNECT_TIMEOUT_S,
         )
@@ -227,6 +245,7 @@ class JobRun:
             time_limit_s=self._options.time_limit_s,
             grace_s=GRACE_S,
             local_address=local.address if local else None,
+            image=self._options.container.image,
         )
 
     async def _listen(self, client: SchedulerClient, errands: Errands) -> None:
@@ -291,7 +310,7 @@ class JobRun:
                     await client.teardown()
         except (ClientError, TransportError, TimeoutError) as error:
             log.warning("the master was not told of the end: %s", error)
-        return build_outcome(ending, lines, path)
+        return build_outcome(ending, lines, path, image=self._options.container.image)
 
     async def _drain(self, logs: LogFollower) -> None:
         """Wait until all output is written, however slow its reader is; not when the user is in a hurry."""

@@ -209,10 +209,17 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _amounts(of: object) -> dict[str, int]:
     """Thousandths of scalars and the number of ports, of a summary as /slaves has it."""
     summary = _mapping(of)
-    amounts = {name: thousandths(float(summary.get(name, 0))) for name in AMOUNTS}
+    amounts = {name: _amount(summary.get(name, 0)) for name in AMOUNTS}
     ports = summary.get("ports")
     ranges = Resources.parse(f"ports:{ports}").ranges("ports") if ports else Ranges()
     return {**amounts, "ports": len(ranges)}
+
+
+def _amount(value: Any) -> int:
+    """Thousandths of a number, or of the names in a set, `{GPU-a, GPU-b}`: so Mesos before 1.0 tells of GPUs."""
+    if isinstance(value, str):
+        return 1000 * sum(map(bool, value.strip("{}").split(",")))
+    return thousandths(float(value))
 
 
 def _number(thousandths: int) -> str:

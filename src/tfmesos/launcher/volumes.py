@@ -1,8 +1,7 @@
-"""Containers and volumes as the user writes them."""
+"""Volumes as the user writes them."""
 
 import posixpath
 from dataclasses import dataclass
-from enum import StrEnum
 
 from tfmesos.launcher.errors import JobSpecError
 from tfmesos.launcher.specification import check_text
@@ -33,23 +32,11 @@ class Volume:
         return cls(source=source, target=target, read_only=mode == "ro")
 
     @property
-    def is_identity(self) -> bool:
-        """Both paths are the same: without an image nothing need be mounted."""
-        return self.source == self.target
+    def is_there_already(self) -> bool:
+        """Whether a task without an image sees it without a mount: both paths are one, and it is as it is."""
+        return self.source == self.target and not self.read_only
 
-
-class Containerizer(StrEnum):
-    """Which of Mesos' containerizers runs the tasks."""
-
-    MESOS = "MESOS"
-    DOCKER = "DOCKER"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerOptions:
-    """What every task of a job runs in. Without an image the tasks see the agent's own files."""
-
-    type: Containerizer = Containerizer.MESOS
-    image: str | None = None
-    volumes: tuple[Volume, ...] = ()
-    force_pull: bool = False
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Its paths on the agent's machine and in the container."""
+        return self.source, self.target

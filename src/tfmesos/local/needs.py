@@ -35,7 +35,7 @@ def check_options(options: RunOptions) -> None:
     if image is not None:
         raise LocalRefusal(f"the embedded cluster cannot run image '{image}': give a cluster with -m, or no image")
     for volume in options.container.volumes:
-        if not volume.is_identity:
+        if volume.source != volume.target:
             paths = f"{volume.source}:{volume.target}"
             raise LocalRefusal(f"volume '{paths}' must name one path twice: the embedded cluster mounts nothing")
         if volume.read_only:
