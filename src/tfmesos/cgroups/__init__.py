@@ -11,7 +11,7 @@ Calls are a few writes to the kernel each and do not wait, except `destroy` and 
 """
 
 from tfmesos.cgroups.cgroup import Cgroup
-from tfmesos.cgroups.cgroups import Cgroups, Lineage
+from tfmesos.cgroups.cgroups import Cgroups, Lineage, guest_path
 from tfmesos.cgroups.controls import (
     CpuControl,
     CpuUsage,
@@ -40,4 +40,5 @@ __all__ = [
     "Lineage",
     "MemoryControl",
     "MemoryUsage",
+    "guest_path",
 ]

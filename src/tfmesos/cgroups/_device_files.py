@@ -17,13 +17,13 @@ _UNRESTRICTED = "a *:* rwm"
 class DeviceFiles:
     """The rules of one cgroup (DeviceControl).
 
-    `passage` is the directory between it and what is nested in it: the kernel takes from it what its parent loses, but
-    gives it nothing that its parent gains, and so neither to what is nested.
+    `below`: cgroups right below it that have the same rules, if they are there: the kernel takes from them what it
+    loses, but gives them nothing that it gains.
     """
 
-    def __init__(self, path: str, passage: str | None = None) -> None:
+    def __init__(self, path: str, below: tuple[str, ...] = ()) -> None:
         self._path = path
-        self._passage = passage
+        self._below = below
 
     def read(self) -> list[DeviceRule]:
         """An unrestricted cgroup allows all."""
@@ -47,8 +47,8 @@ class DeviceFiles:
             with contextlib.suppress(CgroupError):
                 self._change(_by_device(self.read()), before)
             raise
-        if self._passage is not None and _files.exists(self._passage):
-            DeviceFiles(self._passage).set(rules)
+        for path in filter(_files.exists, self._below):
+            _set_below(path, rules)
 
     def _lines(self) -> list[str]:
         return _files.read(f"{self._path}/devices.list").splitlines()
@@ -73,6 +73,14 @@ class DeviceFiles:
         except CgroupError as error:
             if isinstance(error.__cause__, PermissionError):
                 raise CgroupError(f"{error} (the cgroup above it does not allow that)") from error
+            raise
+
+
+def _set_below(path: str, rules: Collection[DeviceRule]) -> None:
+    try:
+        DeviceFiles(path).set(rules)
+    except CgroupError:
+        if _files.exists(path):  # else it has just been removed with its last process
             raise
 
 

@@ -8,6 +8,7 @@ from tfmesos.cgroups.hierarchies import WITHOUT_CONTROLLER
 
 LEAF = "leaf"
 NESTED = "mesos"
+GUEST = "oci"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,11 @@ class Part:
     def passage(self) -> str:
         """The directory between it and what is nested in it, made with the first of those."""
         return f"{self.path}/{NESTED}"
+
+    @property
+    def guest(self) -> str:
+        """The directory that a container runtime makes for what it starts, with no rules and limits of its own."""
+        return f"{self.path}/{GUEST}"
 
     @property
     def directories(self) -> tuple[str, ...]:

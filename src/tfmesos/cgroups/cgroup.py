@@ -94,7 +94,7 @@ class Cgroup:
         """Which device nodes may be opened."""
         part = self._part_of("devices")
         if part.version == 1:
-            return DeviceFiles(part.path, part.passage)
+            return DeviceFiles(part.path, below=(part.passage, part.guest))
         return DevicePrograms(part.path)
 
     @property

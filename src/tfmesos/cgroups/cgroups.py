@@ -3,9 +3,11 @@
     <tree>/<root>/<container>                        version 1: processes are in it
     <tree>/<root>/<container>/leaf                   version 2: processes are here, limits and rules one above
     <tree>/<root>/<container>/mesos/<nested>[/leaf]  a container in a container, to any depth
+    <tree>/<root>/<container>/oci                    made by a container runtime, which wants one in every tree
 
-This is Mesos' layout (Mesos 1.11: src/slave/containerizer/mesos/linux_launcher.cpp; HEAD for version 2), so that an
-agent finds what another one left. Several agents may have the same root: each outermost cgroup bears its owner's name.
+But for the last, this is Mesos' layout (Mesos 1.11: src/slave/containerizer/mesos/linux_launcher.cpp; HEAD for version
+2), so that an agent finds what another one left. Several agents may have the same root: each outermost cgroup bears its
+owner's name.
 """
 
 import contextlib
@@ -14,7 +16,7 @@ import time
 from collections.abc import Collection, Iterator
 
 from tfmesos.cgroups import _files, _ownership
-from tfmesos.cgroups._part import LEAF, NESTED, Part
+from tfmesos.cgroups._part import GUEST, LEAF, NESTED, Part
 from tfmesos.cgroups.cgroup import Cgroup
 from tfmesos.cgroups.errors import CgroupError
 from tfmesos.cgroups.hierarchies import OPTIONS, WITHOUT_CONTROLLER, Hierarchies, Hierarchy
@@ -30,10 +32,12 @@ Lineage = tuple[str, ...]
 class Cgroups:
     """All cgroups below one root."""
 
-    def __init__(self, root: str, trees: dict[str, Hierarchy], owner: str) -> None:
+    def __init__(self, root: str, trees: dict[str, Hierarchy], owner: str, others: Collection[Hierarchy] = ()) -> None:
+        """`trees` by what is controlled in them; in `others` there is nothing but processes."""
         self._root = root
         self._trees = trees
         self._owner = owner
+        self._others = others
 
     @classmethod
     def open(
@@ -61,8 +65,12 @@ class Cgroups:
     def widened(self, hierarchies: Hierarchies) -> "Cgroups":
         """The same and what is below this root in other trees: to find and remove what a process before has made."""
         others = {name: tree for name in OPTIONS if (tree := hierarchies.tree_of(name)) is not None}
-        there = {name: tree for name, tree in others.items() if os.path.isdir(os.path.join(tree.path, self._root))}
-        return Cgroups(self._root, there | self._trees, self._owner)
+        return Cgroups(self._root, others | self._trees, self._owner, hierarchies.trees)
+
+    def elsewhere(self, hierarchies: Hierarchies) -> "Cgroups":
+        """Those in all trees but its own, where they are made with the first that is completed."""
+        own = {tree.path for tree in self._distinct_trees()}
+        return Cgroups(self._root, {}, self._owner, [tree for tree in hierarchies.trees if tree.path not in own])
 
     def create(self, lineage: Lineage) -> Cgroup:
         """A new cgroup in each tree, without processes and limits; CgroupError, and then nothing is left of it."""
@@ -73,19 +81,18 @@ class Cgroups:
         try:
             self._make(cgroup)
         except CgroupError:
-            trees = [tree for tree in self._distinct_trees() if not os.path.isdir(os.path.join(tree.path, self._root))]
-            if not trees:
+            if not self._make_missing_roots():  # another one who has the same root has removed it as empty
                 raise
-            for tree in trees:
-                self._make_root(tree)  # again: another one who has the same root has removed it as empty
             self._make(cgroup)
         return cgroup
 
     def complete(self, lineage: Lineage) -> None:
         """Make what there is not of a cgroup, without processes: something nested in it is to be made. CgroupError."""
-        for part in self._cgroup(lineage).parts:
-            if not os.path.isdir(part.path):
-                self._make_part(part, lineage)
+        missing = [part for part in self._cgroup(lineage).parts if not os.path.isdir(part.path)]
+        if missing:
+            self._make_missing_roots()
+        for part in missing:
+            self._make_part(part, lineage)
 
     def find(self, lineage: Lineage) -> Cgroup | None:
         """What exists of it in any tree, also by an agent before."""
@@ -122,7 +129,14 @@ class Cgroups:
             _ownership.mark(part.path, self._owner)
 
     def _distinct_trees(self) -> list[Hierarchy]:
-        return list({tree.path: tree for tree in self._trees.values()}.values())
+        return list({tree.path: tree for tree in (*self._trees.values(), *self._others)}.values())
+
+    def _make_missing_roots(self) -> bool:
+        """Whether any was missing."""
+        missing = [tree for tree in self._distinct_trees() if not os.path.isdir(os.path.join(tree.path, self._root))]
+        for tree in missing:
+            self._make_root(tree)
+        return bool(missing)
 
     def _make_root(self, tree: Hierarchy) -> None:
         """Each directory on the way passes the controllers on, from the top."""
@@ -157,7 +171,7 @@ class Cgroups:
 
     def _cgroup(self, lineage: Lineage) -> Cgroup:
         _check_lineage(lineage)
-        below = os.path.join(self._root, f"/{NESTED}/".join(lineage))
+        below = _path_of(self._root, lineage)
         parts = (
             Part(
                 path=os.path.join(tree.path, below),
@@ -169,6 +183,15 @@ class Cgroups:
             for tree in self._distinct_trees()
         )
         return Cgroup(lineage, tuple(parts))
+
+
+def guest_path(root: str, lineage: Lineage) -> str:
+    """Where a container runtime is to put what it starts: the path of that cgroup in every tree, below its mount."""
+    return f"/{_path_of(root, lineage)}/{GUEST}"
+
+
+def _path_of(root: str, lineage: Lineage) -> str:
+    return os.path.join(root, f"/{NESTED}/".join(lineage))
 
 
 def _to_enable(trees: dict[str, Hierarchy], tree: Hierarchy) -> frozenset[str]:

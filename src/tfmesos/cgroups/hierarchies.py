@@ -29,7 +29,7 @@ WITHOUT_CONTROLLER = frozenset({"cpuacct", "devices", "freezer"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hierarchy:
-    """One mounted tree; `controllers` are those that can be used in it."""
+    """One mounted tree; `controllers` are those that can be used in it, or `name=…` where it has a name instead."""
 
     path: str
     version: int
@@ -60,6 +60,12 @@ class Hierarchies:
         """1 or 2, by how devices are controlled here: on a hybrid machine 1. None if nothing is mounted."""
         tree = self.tree_of("devices")
         return None if tree is None else tree.version
+
+    @property
+    def trees(self) -> tuple[Hierarchy, ...]:
+        """All that can be written, each once."""
+        found = {tree.controllers if tree.version == 1 else None: tree for tree in reversed(self._trees)}
+        return tuple(tree for tree in found.values() if not tree.is_read_only)
 
     def tree_of(self, controller: str) -> Hierarchy | None:
         """The tree in which `controller` is used."""
@@ -116,7 +122,7 @@ def _boot_options(controller: str) -> str:
 
 
 def _tree_of(mount: Mount, known: Collection[str]) -> Hierarchy | None:
-    """None if the mount is no tree of cgroups that can be reached, or of version 1 and without a controller."""
+    """None if the mount is no tree of cgroups that can be reached."""
     if mount.kind not in ("cgroup", "cgroup2") or not mount.is_reachable():
         return None
     if mount.kind == "cgroup2":
@@ -124,7 +130,8 @@ def _tree_of(mount: Mount, known: Collection[str]) -> Hierarchy | None:
         return Hierarchy(
             path=mount.point, version=2, controllers=enabled | WITHOUT_CONTROLLER, is_read_only=mount.is_read_only
         )
-    controllers = mount.options & (OPTIONS.keys() | set(known))
+    named = {option for option in mount.options if option.startswith("name=")}
+    controllers = mount.options & (OPTIONS.keys() | set(known)) or frozenset(named)
     if not controllers:
         return None
     return Hierarchy(path=mount.point, version=1, controllers=controllers, is_read_only=mount.is_read_only)

@@ -71,6 +71,11 @@ class ContainerConfig:
     """What makes it; said by `launch` before anything is prepared with it."""
 
     @property
+    def is_oci(self) -> bool:
+        """Whether an OCI runtime makes it."""
+        return self.runtime is RuntimeName.OCI
+
+    @property
     def names_gpus(self) -> bool:
         """Whether it is launched with GPUs."""
         own = any(resource.name == _GPUS and resource.scalar.value > 0 for resource in self.resources)

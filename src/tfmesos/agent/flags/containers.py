@@ -95,6 +95,11 @@ class ContainerFlags:
         show=format_duration,
         help="how long the processes of a container's cgroup may take to be gone when they are killed",
     )
+    oci_runtime: str | None = flag(
+        default=None,
+        help="name or path of the OCI runtime that makes containers with images, volumes or namespaces of their own: "
+        "runc or crun; without it runc, or crun where only that is there and works",
+    )
     executor_environment_variables: Mapping[str, str] | None = flag(
         default=None,
         parse=_parse_string_map,

@@ -7,6 +7,9 @@ A container has a cgroup of its own in every tree, with these exceptions for wha
   that each task of a group opens its own cards only;
 * a DEBUG one, and one whose launch names no resources, shares all.
 
+One that an OCI runtime makes has a cgroup in every other tree, too, since the runtime makes one there anyway: so
+whatever ends the container finds it by its name.
+
 What ends a container (the freezer; all of version 2) is never shared. There, nothing is said of a container that
 shares, so what holds for the one around it holds for it.
 """
@@ -19,7 +22,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from tfmesos.agent.isolators.errors import IsolationFailed
-from tfmesos.cgroups import Cgroup, CgroupError, Cgroups, Hierarchies
+from tfmesos.cgroups import Cgroup, CgroupError, Cgroups, Hierarchies, Lineage
 
 if TYPE_CHECKING:
     from tfmesos.agent.containerizer.config import ContainerConfig
@@ -64,6 +67,7 @@ class ContainerCgroups:
         }
         self._of = {own: Cgroups.open(hierarchies, root, scope, owner) for own, scope in self._scope.items()}
         self._everywhere = self._of[Own.ALL].widened(hierarchies)
+        self._elsewhere = self._of[Own.ALL].elsewhere(hierarchies)
         self._owns: dict[ContainerId, Own] = {}
 
     @property
@@ -82,10 +86,11 @@ class ContainerCgroups:
             for depth in range(1, len(lineage)):  # what is around it may have less of its own, or be of another agent
                 self._of[own].complete(lineage[:depth])
             made = self._of[own].create(lineage)
+            its_directories = self._complete_for_runtime(lineage) if config.is_oci else made.directories
         except CgroupError as error:
             raise IsolationFailed(str(error)) from error
         self._owns[config.id] = own
-        directories = (*made.directories, *self._directories_around(config.id))
+        directories = (*its_directories, *self._directories_around(config.id))
         return (*made.procs_files, *self._shared_files(config.id, own)), directories
 
     def adopt(self, config: ContainerConfig) -> None:
@@ -139,6 +144,15 @@ class ContainerCgroups:
         """Remove the roots if they are empty and were made here."""
         self._everywhere.close()
 
+    def _complete_for_runtime(self, lineage: Lineage) -> tuple[str, ...]:
+        """Make its cgroup in every tree; all that goes with it, in an order in which it can be removed."""
+        for depth in range(1, len(lineage) + 1):
+            self._of[Own.ALL].complete(lineage[:depth])
+            self._elsewhere.complete(lineage[:depth])
+        found = self._everywhere.find(lineage)
+        assert found is not None
+        return tuple(path for part in found.parts for path in (part.guest, *part.directories))
+
     def _find(self, container_id: ContainerId) -> Cgroup | None:
         return self._of[Own.ALL].find(lineage_of(container_id))
 
@@ -153,7 +167,7 @@ class ContainerCgroups:
         while around is not None:
             found = self._everywhere.find(lineage_of(around))
             for part in found.parts if found is not None else ():
-                yield from (part.passage, *part.directories)
+                yield from (part.passage, part.guest, *part.directories)
             around = around.parent
 
     def _shared_files(self, container_id: ContainerId, own: Own) -> Iterator[str]:

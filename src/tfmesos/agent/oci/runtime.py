@@ -1,0 +1,232 @@
+"""Containers of an OCI runtime.
+
+<runtime_dir>/oci/                 mode 0700: environments may hold secrets
+  state/<name>/                    the runtime's own
+  bundles/<name>/                  of a container: the directory that its starter runs in
+    config.json, process.json      what the runtime is told; of a DEBUG container, which joins another, the latter
+    lower, upper, work             links to the directories of its overlay
+    rootfs/                        where the host's root is mounted, if it has no image
+    mounts/<number>/               where a source is mounted that must not be reached through links
+    pid, log                       by the runtime: of its first process; what went wrong
+
+Nothing is mounted there as the host sees it. A name is the container's id, or made from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Mapping, Set
+from dataclasses import replace
+from pathlib import Path
+
+from tfmesos.agent.containerizer.config import ContainerConfig
+from tfmesos.agent.containerizer.errors import LaunchFailed
+from tfmesos.agent.containerizer.identifiers import ContainerId
+from tfmesos.agent.containerizer.runtimes import RunningNews
+from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.images import Root
+from tfmesos.agent.isolators import Limitation, Prepared
+from tfmesos.agent.isolators.container_cgroups import lineage_of
+from tfmesos.agent.isolators.view import Mount, Namespace, Node, View
+from tfmesos.agent.oci import command
+from tfmesos.agent.oci.command import Commands, RootSteps
+from tfmesos.agent.oci.config import Place, container_json, process_json
+from tfmesos.agent.oci.finding import find_program
+from tfmesos.agent.oci.rights import Rights
+from tfmesos.agent.sandboxes.trees import remove_tree
+from tfmesos.cgroups import guest_path
+from tfmesos.supervision import ProcessSpec, Starter
+
+_MODE = 0o700
+_MAX_NAME = 200
+_log = logging.getLogger(__name__)
+
+
+class OciRuntime:
+    """A ContainerRuntime. `find` makes it."""
+
+    def __init__(self, program: str, directory: Path, cgroups_root: str, rights: Rights) -> None:
+        """`directory` is absolute and this agent's alone."""
+        self._cgroups_root = cgroups_root
+        self._state = directory / "state"
+        self._bundles = directory / "bundles"
+        self._commands = Commands(program=program, state=str(self._state))
+        self._rights = rights
+
+    @classmethod
+    def find(cls, flags: AgentFlags, *, max_descriptors: int | None = None) -> OciRuntime:
+        """The one that --oci_runtime names, or that works here. Raises BadAgentFlags with the remedy.
+
+        `max_descriptors`: as of Supervisors.
+        """
+        rights = Rights.read(max_descriptors=max_descriptors)
+        return cls(find_program(flags.oci_runtime), flags.runtime_path / "oci", flags.cgroups_root, rights)
+
+    async def prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> ProcessSpec:
+        """As ContainerRuntime."""
+        name = name_of(config.id)
+        try:
+            argv = await asyncio.to_thread(self._prepare, config, prepared, spec)
+        except UnicodeError:
+            raise LaunchFailed("a text of its command or environment is not UTF-8") from None
+        except OSError as error:
+            raise LaunchFailed(f"cannot make {error.filename}: {error.strerror}") from error
+        bundle = self._bundles / name
+        starter = Starter(
+            argv=argv,
+            pid_file=str(bundle / command.PID),
+            log_file=str(bundle / command.LOG),
+            console_socket=str(bundle / command.CONSOLE) if _has_terminal(spec) else None,
+        )
+        return replace(spec, starter=starter, epilogue=() if config.is_debug else self._commands.delete(name))
+
+    async def wait_running(self, container_id: ContainerId) -> RunningNews | None:
+        """As ContainerRuntime."""
+        return None
+
+    def kill(self, container_id: ContainerId, grace_s: float) -> bool:
+        """As ContainerRuntime: the supervisor ends its processes as any others."""
+        return False
+
+    async def cleanup(self, container_id: ContainerId) -> Limitation | None:
+        """As ContainerRuntime."""
+        await self._forget(name_of(container_id))
+        return None
+
+    async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
+        """As ContainerRuntime."""
+        expected = {name_of(container_id) for container_id in (*known, *orphans)}
+        for name in await asyncio.to_thread(self._names):
+            if name not in expected:
+                await self._forget(name)
+
+    async def set_nodes(self, container_id: ContainerId, wanted: tuple[Node, ...], absent: tuple[Node, ...]) -> None:
+        """Let the /dev of a container that runs have the wanted nodes, and not the absent ones. Idempotent.
+
+        Nothing happens to one without an image, which sees the host's. Raises IsolationFailed.
+        """
+
+    def _prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> tuple[str, ...]:
+        bundle = self._bundles / name_of(config.id)
+        os.makedirs(bundle, _MODE)
+        if config.is_debug:
+            around = self._container_around(config.id)
+            container = (self._bundles / around / command.CONFIG).read_bytes()
+            _write(bundle / command.PROCESS, process_json(spec, container, self._rights))
+            return self._commands.execute(around, has_terminal=_has_terminal(spec))
+        view = prepared.view or View()
+        steps = _lay_out(bundle, config.root)
+        mounts, beneath = _redirected(view.mounts, bundle)
+        place = Place(
+            rootfs=steps.rootfs,
+            cgroup=guest_path(self._cgroups_root, lineage_of(config.id)),
+            has_host_root=steps.is_host,
+            namespaces=self._namespaces_around(config.id, view.shared),
+        )
+        found = container_json(spec, replace(view, mounts=mounts), place, self._rights)
+        _write(bundle / command.CONFIG, found)
+        steps = replace(steps, beneath=beneath)
+        return self._commands.run(bundle.name, steps, has_terminal=_has_terminal(spec))
+
+    def _container_around(self, container_id: ContainerId) -> str:
+        """The nearest one that is not DEBUG."""
+        for item in container_id.lineage():
+            name = name_of(item)
+            if (self._bundles / name / command.CONFIG).exists():
+                return name
+        raise LaunchFailed("the container around it has ended")
+
+    def _namespaces_around(self, container_id: ContainerId, shared: frozenset[Namespace]) -> Mapping[Namespace, str]:
+        """Those of the container around it; of one on the host they are the agent's, which need no joining."""
+        if not shared or container_id.parent is None:
+            return {}
+        pid = self._pid_of(container_id.parent)
+        return {kind: f"/proc/{pid}/ns/{kind.value}" for kind in shared} if pid is not None else {}
+
+    def _pid_of(self, container_id: ContainerId) -> int | None:
+        """Of the container's first process, as the runtime has written it."""
+        try:
+            return int((self._bundles / name_of(container_id) / command.PID).read_text())
+        except (OSError, ValueError):
+            return None
+
+    def _names(self) -> set[str]:
+        """Of all that has anything here."""
+        return {name for directory in (self._state, self._bundles) for name in _entries(directory)}
+
+    async def _forget(self, name: str) -> None:
+        if (self._state / name).exists():
+            await self._run(self._commands.delete(name))
+        await asyncio.to_thread(self._remove, name)
+
+    def _remove(self, name: str) -> None:
+        for path in (self._state / name, self._bundles / name):
+            try:
+                remove_tree(str(path))
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                _log.warning("%s cannot be removed: %s", path, error)
+
+    async def _run(self, argv: tuple[str, ...]) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+        )
+        _, errors = await process.communicate()
+        if process.returncode:
+            _log.warning("%s: %s", " ".join(argv), errors.decode(errors="replace").strip())
+
+
+def name_of(container_id: ContainerId) -> str:
+    """What a runtime calls it: runc allows few characters, a file system 255 of them."""
+    text = str(container_id)
+    return text if re.fullmatch(r"[\w+.-]+", text, re.ASCII) and len(text) <= _MAX_NAME else _digest(text)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _has_terminal(spec: ProcessSpec) -> bool:
+    return spec.console is not None and spec.console.tty
+
+
+def _lay_out(bundle: Path, root: Root | None) -> RootSteps:
+    """Make what a bundle has of directories and links; how the root is made from it."""
+    if root is None:
+        (bundle / "rootfs").mkdir()
+        return RootSteps(rootfs=str(bundle / "rootfs"), is_host=True)
+    if root.lower is None or root.upper is None or root.work is None:
+        return RootSteps(rootfs=root.rootfs)
+    for link, target in ((command.LOWER, root.lower), (command.UPPER, root.upper), (command.WORK, root.work)):
+        (bundle / link).symlink_to(target)
+    return RootSteps(rootfs=root.rootfs, is_overlay=True)
+
+
+def _redirected(mounts: tuple[Mount, ...], bundle: Path) -> tuple[tuple[Mount, ...], tuple[tuple[str, str], ...]]:
+    """The mounts, and what of their sources is mounted before, since it must be reached through no link."""
+    found, beneath = [], []
+    for number, mount in enumerate(mounts):
+        if mount.beneath is not None:
+            target = bundle / "mounts" / str(number)
+            target.mkdir(parents=True)
+            beneath.append((mount.source, str(target)))
+            mount = replace(mount, source=str(target))
+        found.append(mount)
+    return tuple(found), tuple(beneath)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(content)
+
+
+def _entries(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except FileNotFoundError:
+        return []
