@@ -5,7 +5,7 @@
 
 from tests.images.archives import oci_archive, saved_archive, saved_v1_archive
 from tests.images.content import Directory, Entry, File, Node, Opaque, Symlink, Whiteout
-from tests.images.image import Image, busybox_image, layers_of
+from tests.images.image import Image, busybox_image, cuda_image, glibc_layer, layers_of
 from tests.images.layers import Compression, Layer
 from tests.images.packed import Form, Packed, pack
 
@@ -23,6 +23,8 @@ __all__ = [
     "Symlink",
     "Whiteout",
     "busybox_image",
+    "cuda_image",
+    "glibc_layer",
     "layers_of",
     "oci_archive",
     "pack",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -115,3 +116,33 @@ def _busybox_layer() -> Layer:
 
 def _text(content: str) -> File:
     return File(content=os.fsencode(content))
+
+
+_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
+_LIBRARIES = ("libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0")
+_DRIVERS = "/usr/local/nvidia"
+"""Where nvidia/cuda looks for the driver's files (NVIDIA: the images' Dockerfiles)."""
+
+
+def glibc_layer() -> Layer:
+    """What programs of this machine want, on top of a shell and its tools."""
+    folder = Path(f"/lib/{sysconfig.get_config_var('MULTIARCH')}")
+    entries: dict[str, Entry] = {str(_LOADER): File(content=_LOADER.read_bytes(), mode=0o755)}
+    entries |= {f"{folder}/{name}": File(content=(folder / name).read_bytes(), mode=0o755) for name in _LIBRARIES}
+    return Layer.of(entries)
+
+
+def cuda_image(*more: Layer | Mapping[str, Entry], environment: Sequence[str] = ()) -> Image:
+    """It asks for GPUs as `nvidia/cuda` does, and runs the driver's programs; `environment` overrides."""
+    asks = {
+        "PATH": f"{_DRIVERS}/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LD_LIBRARY_PATH": f"{_DRIVERS}/lib:{_DRIVERS}/lib64",
+        "NVIDIA_VISIBLE_DEVICES": "all",
+        "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
+    } | dict(entry.split("=", 1) for entry in environment)
+    return busybox_image(
+        glibc_layer(),
+        *more,
+        environment=[f"{name}={value}" for name, value in asks.items()],
+        labels={"com.nvidia.volumes.needed": "nvidia_driver"},
+    )
