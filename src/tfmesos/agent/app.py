@@ -20,10 +20,9 @@ from tfmesos.agent.errors import AgentGone, AgentStopped, BadAgentFlags
 from tfmesos.agent.executor_api.api import NOT_RECOVERED, ExecutorApi
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.gpu import GpuSupply, find_gpus
-from tfmesos.agent.gpu.volume import provide_driver_volume
+from tfmesos.agent.gpu import GpuSupply, driver_volume, find_gpus
+from tfmesos.agent.gpu.volume import DriverVolume
 from tfmesos.agent.isolators import flags_for_remains, wanted_isolators
-from tfmesos.agent.isolators.table import GPU_NVIDIA
 from tfmesos.agent.membership.identity import Identity, address_towards, advertised_pid, checked_ip, hostname_of
 from tfmesos.agent.membership.mailbox import Mailbox
 from tfmesos.agent.membership.member import AgentMember
@@ -132,7 +131,7 @@ class Agent:
             work_dir.path, is_strict=flags.strict, max_completed_frameworks=flags.max_completed_frameworks
         )
         cleanup.callback(store.close)
-        isolators = wanted_isolators(flags)  # the faults of the flags first
+        wanted_isolators(flags)  # the faults of the flags first
         metrics = Metrics()
         if flags.recover == "cleanup":
             containerizer = await build_containerizer(flags_for_remains(flags), metrics)
@@ -143,8 +142,9 @@ class Agent:
         resources = offered_resources(flags.resources, flags.default_role, work_dir.path, gpus=gpus.resources)
         containerizer = await build_containerizer(flags, metrics, gpus)
         cleanup.push_async_callback(containerizer.close)
-        if GPU_NVIDIA in isolators and self._gpus is None and gpus.machine is not None:
-            await self._begin_driver_volume(work_dir.path / "gpu", gpus.machine.driver_version)
+        volume = driver_volume(flags, gpus)
+        if volume is not None and self._gpus is None:
+            await self._begin_driver_volume(volume)
         attributes = _attributes(flags)
 
         mailbox = Mailbox()
@@ -159,12 +159,12 @@ class Agent:
         await self._compose(identity, work_dir, store, containerizer, metrics, mailbox, node)
         _log.info("agent %s on %s offers %s", identity.hostname, pid, resources)
 
-    async def _begin_driver_volume(self, directory: Path, driver_version: str) -> None:
+    async def _begin_driver_volume(self, volume: DriverVolume) -> None:
         """In the background: it may take seconds, and only containers with an image want it."""
         scope = Scope(self._fail)
         group = await scope.open()
         self._cleanup.push_async_callback(scope.close)
-        group.create_task(provide_driver_volume(directory, driver_version))
+        group.create_task(volume.make_ready())
 
     async def _compose(
         self,

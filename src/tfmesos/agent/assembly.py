@@ -33,7 +33,7 @@ async def build_containerizer(flags: AgentFlags, metrics: Metrics, gpus: GpuSupp
     isolators: Sequence[GpuIsolator] = ()
     if gpus is not None:
         directories = RuntimeDir(flags.runtime_path)
-        isolators = await gpu_isolators(wanted_isolators(flags), gpus, directories.path_of)
+        isolators = await gpu_isolators(wanted_isolators(flags), gpus, directories.path_of, flags)
     for isolator in isolators:
         metrics.add_gauges(isolator.numbers)
     isolation = build_isolation(flags, str(flags.runtime_path), isolators)

@@ -18,6 +18,7 @@ from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerK
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.gpu import GpuIsolator, GpuSupply, find_gpus, gpu_isolators
 from tfmesos.agent.gpu.cards import DeviceNode
+from tfmesos.agent.gpu.injection import Injection
 from tfmesos.agent.isolators import IsolationFailed, LaunchEdits, parse_isolation
 from tfmesos.cgroups import Device
 from tfmesos.resources import Resources
@@ -38,6 +39,7 @@ class Cards:
     def __init__(
         self, tmp_path: Path, control: Collection[DeviceNode] | None = CONTROL, *, patience_s: float = 60.0
     ) -> None:
+        """`control`: None for posix/gpus."""
         self._control = control
         self._patience_s = patience_s
         self._path = tmp_path
@@ -46,7 +48,13 @@ class Cards:
 
     def next(self) -> GpuIsolator:
         supply = GpuSupply(units=tuple(self.units))
-        return GpuIsolator(supply, self.directory_of, self._control, self._patience_s)
+        return GpuIsolator(
+            supply,
+            self.directory_of,
+            Injection(self._control or ()),
+            is_enforcing=self._control is not None,
+            patience_s=self._patience_s,
+        )
 
     def directory_of(self, container_id: ContainerId) -> Path:
         return self._path.joinpath(*(item.value for item in reversed(list(container_id.lineage()))))
@@ -58,7 +66,9 @@ class Cards:
     async def prepare(
         self, container_id: ContainerId, kind: ContainerKind = ContainerKind.COMMAND_TASK, **shares: str
     ) -> LaunchEdits:
-        return await self.isolator.prepare(config(container_id, kind), parsed(shares))
+        wants = parsed(shares)
+        own = tuple(wants[""].to_proto()) if "" in wants else ()
+        return await self.isolator.prepare(replace(config(container_id, kind), resources=own), wants)
 
     async def update(self, container_id: ContainerId, **shares: str) -> LaunchEdits:
         return await self.isolator.update(container_id, parsed(shares))
@@ -347,7 +357,7 @@ async def test_statistics_and_metrics_tell_what_the_cards_do(
     supply = await find_gpus(
         AgentFlags(master="none", work_dir="/none", isolation="posix/gpus", nvidia_library=str(gpu_driver.nvml))
     )
-    isolator = GpuIsolator(supply, lambda container_id: tmp_path / str(container_id), None)
+    isolator = GpuIsolator(supply, lambda container_id: tmp_path / str(container_id), Injection(), is_enforcing=False)
     await isolator.prepare(config(ROOT), parsed({"own": "gpus:1"}))
 
     await isolator.refresh_usage()
@@ -371,4 +381,4 @@ async def test_a_library_that_is_not_there_is_named(tmp_path: Path) -> None:
     supply = await find_gpus(flags)
 
     with pytest.raises(BadAgentFlags, match=r"posix/gpus.*NVML is not available: .*--nvidia_library=/nowhere/nvml.so"):
-        await gpu_isolators(parse_isolation(flags.isolation), supply, lambda container_id: tmp_path)
+        await gpu_isolators(parse_isolation(flags.isolation), supply, lambda container_id: tmp_path, flags)

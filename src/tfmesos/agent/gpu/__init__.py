@@ -10,6 +10,7 @@ book.py         who holds which (pure)
 record.py       the same for the next agent
 sampler.py      what the units do
 isolator.py     gpu/nvidia and posix/gpus
+injection.py    what containers with a /dev of their own get of the driver
 engine.py       GPUs of containers of the Docker engine (pure)
 volume          the driver's files for images; cdi: what the machine's administrator says of them
 errors.py       what goes wrong
@@ -20,6 +21,7 @@ from tfmesos.agent.gpu.cards import Card, MigInstance, Unit
 from tfmesos.agent.gpu.discovery import GpuSupply, Machine, discover, find_gpus
 from tfmesos.agent.gpu.engine import DockerGpus, docker_gpu_options
 from tfmesos.agent.gpu.errors import GpuError, NvmlFailed, NvmlMissing
+from tfmesos.agent.gpu.injection import driver_volume
 from tfmesos.agent.gpu.isolator import GpuIsolator, gpu_isolators
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "Unit",
     "discover",
     "docker_gpu_options",
+    "driver_volume",
     "find_gpus",
     "gpu_isolators",
 ]

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tfmesos.agent.gpu.errors import GpuError
 from tfmesos.agent.gpu.volume.injection import DIRECTORY, VISIBLE, should_inject, volume_environment
-from tfmesos.agent.images import ImageRuntime
 from tfmesos.agent.isolators import View
+
+if TYPE_CHECKING:
+    from tfmesos.agent.images import ImageRuntime
 
 _KIND = "nvidia.com/gpu"
 

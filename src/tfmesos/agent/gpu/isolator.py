@@ -12,18 +12,20 @@ from pathlib import Path
 from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.errors import BadAgentFlags
+from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.gpu.allocator import Allocator
 from tfmesos.agent.gpu.book import Book, Holding
-from tfmesos.agent.gpu.cards import DeviceNode, Unit
+from tfmesos.agent.gpu.cards import Unit
 from tfmesos.agent.gpu.discovery import GpuSupply
 from tfmesos.agent.gpu.errors import GpuError, NotAvailable, StillClaimed, TooFewGpus, UnknownGpus
-from tfmesos.agent.gpu.nodes import control_nodes
+from tfmesos.agent.gpu.injection import Injection, driver_volume, has_own_devices, is_of_docker
+from tfmesos.agent.gpu.nodes import control_nodes, present_control_nodes
 from tfmesos.agent.gpu.record import read_record, write_record
 from tfmesos.agent.gpu.sampler import Sampler
-from tfmesos.agent.isolators import IsolationFailed, IsolatorNames, LaunchEdits, QuietIsolator, Shares
+from tfmesos.agent.isolators import IsolationFailed, IsolatorNames, LaunchEdits, Node, QuietIsolator, Shares, View
 from tfmesos.agent.isolators.container_cgroups import Own, own_of
 from tfmesos.agent.isolators.table import GPU_NVIDIA, GPU_POSIX
-from tfmesos.cgroups import Device, DeviceRule
+from tfmesos.cgroups import DeviceRule
 from tfmesos.wire import mesos_pb2
 
 _THOUSANDTHS = 1000
@@ -46,21 +48,26 @@ class GpuIsolator(QuietIsolator):
         self,
         supply: GpuSupply,
         directory_of: Callable[[ContainerId], Path],
-        control: Collection[DeviceNode] | None,
+        injection: Injection,
+        *,
+        is_enforcing: bool = True,
         patience_s: float = _PATIENCE_S,
     ) -> None:
-        """`directory_of`: where what is kept of a container is. `control`: None of one that does not enforce.
+        """`directory_of`: where what is kept of a container is. `is_enforcing`: whether it is gpu/nvidia.
 
         `patience_s`: how long cards may take to come back that the master has counted as free already.
         """
-        self.name = GPU_POSIX if control is None else GPU_NVIDIA
+        self.name = GPU_NVIDIA if is_enforcing else GPU_POSIX
         self.allocator = Allocator(supply.units)
         self._book = Book(self.allocator)
         self.sampler = Sampler(supply.units, supply.nvml, supply.thread)
         self._directory_of = directory_of
-        self._control = control
+        self._injection = injection
+        self._is_enforcing = is_enforcing
         self._patience_s = patience_s
         self._freed = asyncio.Event()
+        self._with_devices: dict[ContainerId, ContainerConfig] = {}
+        """Those that have a /dev of their own."""
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
         """What containers hold, orphans, too, is theirs until their cleanup.
@@ -69,6 +76,8 @@ class GpuIsolator(QuietIsolator):
         """
         for container_id in sorted([*known, *orphans], key=_depth):
             config = known.get(container_id)
+            if config is not None and has_own_devices(config):
+                self._with_devices[container_id] = config
             holding = self._recorded(container_id, is_orphan=config is None)
             if holding is None and (config is None or own_of(config) is Own.END):
                 continue  # it shares what is around it
@@ -79,11 +88,21 @@ class GpuIsolator(QuietIsolator):
                 self._book.restore(container_id, Holding())
 
     async def prepare(self, config: ContainerConfig, shares: Shares) -> LaunchEdits:
-        """Allocate, or claim, the GPUs of a container. Raises IsolationFailed."""
+        """Allocate, or claim, the GPUs of a container; what shares all has those around it. Raises IsolationFailed."""
         if config.id in self._book:
             raise IsolationFailed("Container has already been prepared")
-        await self._when_free(config.id, partial(self._admit, config.id, _wants(shares)))
-        return LaunchEdits(environment=self._environment(config), devices=self._rules(config.id))
+        if own_of(config) is not Own.END:
+            await self._when_free(config.id, partial(self._admit, config.id, _wants(shares)))
+        units = self._book.units_for(config.id)
+        edits = LaunchEdits(environment=self._environment(config), devices=self._rules(units))
+        if not has_own_devices(config):
+            return edits
+        self._with_devices[config.id] = config
+        try:
+            injected = await self._injection.inject(config, units)
+        except GpuError as error:
+            raise IsolationFailed(str(error)) from error
+        return replace(edits, overrides=injected.overrides, view=injected.view)
 
     async def update(self, container_id: ContainerId, shares: Shares) -> LaunchEdits:
         """Allocate what is more, and withdraw what is less: GPUs of the tasks that have ended. Raises IsolationFailed.
@@ -94,10 +113,16 @@ class GpuIsolator(QuietIsolator):
             raise IsolationFailed("Not supported for nested containers")
         if container_id not in self._book:
             raise IsolationFailed("Unknown container")
-        await self._when_free(container_id, partial(self._resize, container_id, _wants(shares)))
+        wants, config = _wants(shares), self._with_devices.get(container_id)
+        if config is not None and is_of_docker(config):
+            return self._kept(container_id, wants)
+        await self._when_free(container_id, partial(self._resize, container_id, wants))
         holding = self._book.holding(container_id)
-        withdrawn = _devices(holding.leaving) - _devices(holding.units)
-        return LaunchEdits(devices=self._rules(container_id), withdrawn=_rules_of(withdrawn))
+        devices = self._rules(holding.units)
+        kept = {rule.device for rule in devices}
+        withdrawn = tuple(rule for rule in self._rules(holding.leaving) if rule.device not in kept)
+        edits = LaunchEdits(devices=devices, withdrawn=withdrawn)
+        return edits if config is None else replace(edits, view=self._changed_view(holding.units))
 
     async def settle(self, container_id: ContainerId) -> None:
         """What was withdrawn is free; the next agent must not find it with two containers."""
@@ -151,6 +176,7 @@ class GpuIsolator(QuietIsolator):
 
     async def cleanup(self, container_id: ContainerId) -> None:
         """What the container held is free."""
+        self._with_devices.pop(container_id, None)
         if container_id not in self._book:
             return
         self._forget(container_id)
@@ -226,21 +252,38 @@ class GpuIsolator(QuietIsolator):
     def _environment(self, config: ContainerConfig) -> Mapping[str, str]:
         """An enforced executor is told nothing: it sees what it may open, and that may grow, which no variable does."""
         units = self._book.units_for(config.id)
-        if config.kind is ContainerKind.EXECUTOR and self._control is not None:
+        if config.kind is ContainerKind.EXECUTOR and self._is_enforcing:
             return _ORDER
-        if not units and self._control is None and config.kind is not ContainerKind.EXECUTOR:
+        if not units and not self._is_enforcing and config.kind is not ContainerKind.EXECUTOR:
             return {_VISIBLE: ""}  # nothing else keeps it from what is not its own
         return _named(units)
 
-    def _rules(self, container_id: ContainerId) -> tuple[DeviceRule, ...]:
-        if self._control is None:
-            return ()
-        control = {node.device for node in self._control}
-        return _rules_of(control | _devices(self._book.holding(container_id).units))
+    def _rules(self, units: Collection[Unit]) -> tuple[DeviceRule, ...]:
+        return tuple(sorted(self._injection.nodes(units).rules, key=str)) if self._is_enforcing else ()
+
+    def _changed_view(self, units: Collection[Unit]) -> View:
+        """Of a container that runs."""
+        there = self._injection.nodes(units).view
+        everywhere = self._injection.nodes(self.allocator.total).view
+        return View(nodes=there.nodes, gpus=there.gpus, absent_nodes=_without(everywhere.nodes, there.nodes))
+
+    def _kept(self, container_id: ContainerId, wants: Mapping[str, int]) -> LaunchEdits:
+        """The engine cannot change the devices of a container that runs: it keeps what it was made with to its end.
+
+        Raises IsolationFailed if that is too little.
+        """
+        units = self._book.holding(container_id).units
+        if sum(wants.values()) > len(units):
+            raise IsolationFailed(f"a Docker container that runs can be given no more GPUs than its {len(units)}")
+        return LaunchEdits(devices=self._rules(units))
 
 
 async def gpu_isolators(
-    names: IsolatorNames, supply: GpuSupply, directory_of: Callable[[ContainerId], Path], root: Path = Path("/")
+    names: IsolatorNames,
+    supply: GpuSupply,
+    directory_of: Callable[[ContainerId], Path],
+    flags: AgentFlags,
+    root: Path = Path("/"),
 ) -> list[GpuIsolator]:
     """The isolators of GPUs among these names, one or none. Raises BadAgentFlags: the text names what is missing."""
     name = next((name for name in (GPU_NVIDIA, GPU_POSIX) if name in names), None)
@@ -250,10 +293,11 @@ async def gpu_isolators(
         if supply.nvml is None:
             why = supply.missing or "NVML is not available"
             raise GpuError(f"Cannot create the Nvidia GPU isolator: {why}; install NVIDIA's driver")
-        control = await control_nodes(root) if name == GPU_NVIDIA else None
+        control = await control_nodes(root) if name == GPU_NVIDIA else present_control_nodes(root)
     except GpuError as error:
         raise BadAgentFlags(f"Failed to create isolator '{name}': {error}") from error
-    return [GpuIsolator(supply, directory_of, control)]
+    injection = Injection(control, mode=flags.nvidia_injection, volume=driver_volume(flags, supply), root=root)
+    return [GpuIsolator(supply, directory_of, injection, is_enforcing=name == GPU_NVIDIA)]
 
 
 def _wants(shares: Shares) -> dict[str, int]:
@@ -270,12 +314,8 @@ def _named(units: Iterable[Unit]) -> Mapping[str, str]:
     return {_VISIBLE: named, **_ORDER} if named else {}
 
 
-def _devices(units: Iterable[Unit]) -> set[Device]:
-    return {node.device for unit in units for node in unit.nodes}
-
-
-def _rules_of(devices: Iterable[Device]) -> tuple[DeviceRule, ...]:
-    return tuple(DeviceRule(device) for device in sorted(dict.fromkeys(devices), key=str))
+def _without(nodes: Iterable[Node], others: Collection[Node]) -> tuple[Node, ...]:
+    return tuple(node for node in nodes if node not in others)
 
 
 def _depth(container_id: ContainerId) -> int:

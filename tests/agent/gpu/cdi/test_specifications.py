@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.gpu.units import unit
-from tfmesos.agent.gpu.cdi import BadSpecification, edits_for, parse, read_specifications
+from tfmesos.agent.gpu.cdi import BadSpecification, SpecificationFiles, edits_for, parse
 from tfmesos.agent.gpu.errors import GpuError
 from tfmesos.agent.isolators import Hook, Mount
 
@@ -68,7 +68,7 @@ def write(path: Path, text: str) -> None:
 
 
 def test_a_card_is_the_device_with_just_its_node(root: Path) -> None:
-    edits = edits_for([unit(0)], read_specifications(root))
+    edits = edits_for([unit(0)], SpecificationFiles(root).read())
 
     assert [node.path for node in edits.nodes] == [*COMMON, "/dev/nvidia0", "/dev/dri/renderD128"]
     assert edits.nodes[-1].permissions == "rw"
@@ -89,21 +89,21 @@ def test_a_card_is_the_device_with_just_its_node(root: Path) -> None:
 
 
 def test_a_mig_instance_is_the_device_with_its_cap(root: Path) -> None:
-    edits = edits_for([unit(1, (7, 0))], read_specifications(root))
+    edits = edits_for([unit(1, (7, 0))], SpecificationFiles(root).read())
 
     assert [node.path for node in edits.nodes] == [*COMMON, "/dev/nvidia1", "/dev/nvidia-caps/nvidia-cap107"]
     assert (edits.nodes[-1].major, edits.nodes[-1].minor, edits.nodes[-1].mode) == (236, 107, 0o444)
 
 
 def test_several_cards_bring_what_is_common_once(root: Path) -> None:
-    edits = edits_for([unit(1), unit(0)], read_specifications(root))
+    edits = edits_for([unit(1), unit(0)], SpecificationFiles(root).read())
 
     assert [node.path for node in edits.nodes] == [*COMMON, "/dev/nvidia0", "/dev/dri/renderD128", "/dev/nvidia1"]
     assert len(edits.hooks) == 1
 
 
 def test_without_cards_only_what_is_common_comes(root: Path) -> None:
-    assert [node.path for node in edits_for([], read_specifications(root)).nodes] == COMMON
+    assert [node.path for node in edits_for([], SpecificationFiles(root).read()).nodes] == COMMON
 
 
 def test_what_was_made_since_the_start_of_the_machine_comes_first(root: Path) -> None:
@@ -111,13 +111,13 @@ def test_what_was_made_since_the_start_of_the_machine_comes_first(root: Path) ->
     fresh = {"cdiVersion": "0.7.0", "kind": "nvidia.com/gpu", "devices": [device]}
     write(root / "var/run/cdi/nvidia.json", json.dumps(fresh))
 
-    assert edits_for([unit(0)], read_specifications(root)).environment == ("NEW=1",)
-    assert edits_for([unit(1)], read_specifications(root)).environment == ("NVIDIA_VISIBLE_DEVICES=void",)
+    assert edits_for([unit(0)], SpecificationFiles(root).read()).environment == ("NEW=1",)
+    assert edits_for([unit(1)], SpecificationFiles(root).read()).environment == ("NVIDIA_VISIBLE_DEVICES=void",)
 
 
 def test_a_unit_that_no_device_is_is_named_with_its_nodes(root: Path) -> None:
     with pytest.raises(GpuError, match=r"just the nodes of GPU-2 \(/dev/nvidia2\)"):
-        edits_for([unit(2)], read_specifications(root))
+        edits_for([unit(2)], SpecificationFiles(root).read())
     with pytest.raises(GpuError, match=r"no CDI specification of nvidia\.com/gpu"):
         edits_for([unit(2)], [])
 
@@ -136,9 +136,20 @@ def test_files_that_are_none_are_told_and_left_out(root: Path, caplog: pytest.Lo
     (root / "etc/cdi/f.json").symlink_to("nowhere")
 
     with caplog.at_level(logging.WARNING):
-        assert len(read_specifications(root)) == 1
+        files = SpecificationFiles(root)
+        assert len(files.read()) == 1
+        assert len(files.read()) == 1
 
-    assert len(caplog.records) == 5
+    assert len(caplog.records) == 4  # once each
+
+
+def test_a_file_that_is_written_anew_is_read_anew(root: Path) -> None:
+    files = SpecificationFiles(root)
+    assert edits_for([unit(0)], files.read()).environment == ("NVIDIA_VISIBLE_DEVICES=void",)
+
+    (root / "etc/cdi/nvidia.yaml").write_text(SPECIFICATION.replace("=void", "=none"))
+
+    assert edits_for([unit(0)], files.read()).environment == ("NVIDIA_VISIBLE_DEVICES=none",)
 
 
 @pytest.mark.parametrize(
@@ -160,4 +171,4 @@ def test_what_is_wrong_is_named(value: dict[str, object], text: str) -> None:
 
 
 def test_without_directories_there_are_none(tmp_path: Path) -> None:
-    assert read_specifications(tmp_path) == []
+    assert SpecificationFiles(tmp_path).read() == []

@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.gpu.volume.elf_files import elf, mixed_cache, new_cache
 from tfmesos.agent.gpu.errors import GpuError
-from tfmesos.agent.gpu.volume import build_driver_volume, provide_driver_volume
+from tfmesos.agent.gpu.volume import DriverVolume, build_driver_volume
 
 VERSION = "570.86.15"
 DIRECTORY = "/usr/lib/x86_64-linux-gnu"
@@ -237,9 +237,13 @@ def test_several_builds_at_once_make_one_volume(tree: Tree, tmp_path: Path) -> N
 async def test_what_only_containers_with_images_want_stops_nobody_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await provide_driver_volume(tmp_path / "gpu", "999.9.9")
+    volume = DriverVolume(tmp_path / "gpu", "999.9.9")
+    await volume.make_ready()
 
-    assert "no library of the NVIDIA driver 999.9.9 was found" in caplog.text
+    text = "no library of the NVIDIA driver 999.9.9 was found"
+    assert text in caplog.text
+    with pytest.raises(GpuError, match=text):
+        await volume.provide()
 
 
 def test_a_machine_without_the_driver_is_told(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ devices.py        which of its devices a unit is, and what that brings (pure)
 directories.py    reads them from /etc/cdi and /var/run/cdi
 """
 
-from tfmesos.agent.gpu.cdi.devices import edits_for
-from tfmesos.agent.gpu.cdi.directories import read_specifications
+from tfmesos.agent.gpu.cdi.devices import edits_for, is_card
+from tfmesos.agent.gpu.cdi.directories import SpecificationFiles
 from tfmesos.agent.gpu.cdi.specification import BadSpecification, CdiDevice, EditedNode, Edits, Specification, parse
 
 __all__ = [
@@ -18,7 +18,8 @@ __all__ = [
     "EditedNode",
     "Edits",
     "Specification",
+    "SpecificationFiles",
     "edits_for",
+    "is_card",
     "parse",
-    "read_specifications",
 ]

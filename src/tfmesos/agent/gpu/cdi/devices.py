@@ -10,11 +10,11 @@ import re
 from collections.abc import Collection, Iterable
 
 from tfmesos.agent.gpu.cards import Unit
-from tfmesos.agent.gpu.cdi.specification import CdiDevice, Edits, Specification
+from tfmesos.agent.gpu.cdi.specification import CdiDevice, EditedNode, Edits, Specification
 from tfmesos.agent.gpu.errors import GpuError
 
 KIND = "nvidia.com/gpu"
-_OWN_NODE = re.compile(r"/dev/(nvidia\d+|nvidia-caps/nvidia-cap\d+)$")
+_CARD = re.compile(r"/dev/(nvidia\d+|nvidia-caps/.+)$")
 
 
 def edits_for(units: Collection[Unit], specifications: Iterable[Specification]) -> Edits:
@@ -32,6 +32,11 @@ def edits_for(units: Collection[Unit], specifications: Iterable[Specification]) 
     return edits
 
 
+def is_card(node: EditedNode) -> bool:
+    """Whether it is the node of a card or of an instance of one in MIG mode."""
+    return _CARD.match(node.host_path) is not None
+
+
 def _edits_of(unit: Unit, specifications: Iterable[Specification]) -> Edits:
     for specification in specifications:
         found = [device for device in specification.devices if _is(device, unit)]
@@ -43,5 +48,5 @@ def _edits_of(unit: Unit, specifications: Iterable[Specification]) -> Edits:
 
 
 def _is(device: CdiDevice, unit: Unit) -> bool:
-    own = {node.host_path for node in device.edits.nodes if _OWN_NODE.match(node.host_path)}
+    own = {node.host_path for node in device.edits.nodes if is_card(node)}
     return own == {node.path for node in unit.nodes}

@@ -7,15 +7,15 @@ injection.py      which containers get the volume, and what they are told then (
 """
 
 from tfmesos.agent.gpu.volume.collection import driver_libraries, driver_programs
-from tfmesos.agent.gpu.volume.driver_volume import build_driver_volume, provide_driver_volume
+from tfmesos.agent.gpu.volume.driver_volume import DriverVolume, build_driver_volume
 from tfmesos.agent.gpu.volume.injection import DIRECTORY, should_inject, volume_environment
 
 __all__ = [
     "DIRECTORY",
+    "DriverVolume",
     "build_driver_volume",
     "driver_libraries",
     "driver_programs",
-    "provide_driver_volume",
     "should_inject",
     "volume_environment",
 ]

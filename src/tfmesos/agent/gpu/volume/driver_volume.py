@@ -29,12 +29,26 @@ _CANNOT_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP)
 _log = logging.getLogger(__name__)
 
 
-async def provide_driver_volume(directory: Path, driver_version: str) -> None:
-    """Have the volume there. Only containers with an image want it: that it cannot be made is told in the log."""
-    try:
-        await asyncio.to_thread(build_driver_volume, directory, driver_version)
-    except GpuError as error:
-        _log.warning("containers with an image will lack the NVIDIA driver's programs and libraries: %s", error)
+class DriverVolume:
+    """The volume of one version of the driver, made when somebody wants it first."""
+
+    def __init__(self, directory: Path, driver_version: str) -> None:
+        self._directory = directory
+        self._driver_version = driver_version
+        self._path: Path | None = None
+
+    async def provide(self) -> Path:
+        """Where it is. Raises GpuError if it cannot be made; then it is tried anew the next time."""
+        if self._path is None:
+            self._path = await asyncio.to_thread(build_driver_volume, self._directory, self._driver_version)
+        return self._path
+
+    async def make_ready(self) -> None:
+        """Have it there before somebody wants it; that it cannot be made is told in the log."""
+        try:
+            await self.provide()
+        except GpuError as error:
+            _log.warning("containers with an image will lack the NVIDIA driver's programs and libraries: %s", error)
 
 
 def build_driver_volume(directory: Path, driver_version: str, root: Path = Path("/")) -> Path:
