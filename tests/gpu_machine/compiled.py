@@ -36,6 +36,11 @@ class Driver:
         return self.libraries / "libnvidia-ml.so.1"
 
     @property
+    def machine(self) -> Path:
+        """What tells programs in containers of the machine; each machine has one of its own in this place."""
+        return self.libraries / f"libnvidia-machine.so.{DRIVER_VERSION}"
+
+    @property
     def try_nodes(self) -> Path:
         return self.folder / "try_nodes"
 
@@ -51,6 +56,7 @@ def build_driver(folder: Path) -> Driver:
     driver.programs.mkdir()
     _build_library(driver, "libnvidia-ml", _SOURCES / "nvml.c")
     _build_library(driver, "libcuda", Path("/dev/null"))
+    _build_library(driver, "libnvidia-machine", Path("/dev/null"))
     _compile("-o", driver.programs / "nvidia-smi", _SOURCES / "nvidia_smi.c")
     _compile("-D_GNU_SOURCE", "-o", driver.try_nodes, _SOURCES / "try_nodes.c")
     modprobe = driver.programs / "nvidia-modprobe"

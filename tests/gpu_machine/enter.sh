@@ -1,16 +1,18 @@
 #!/bin/sh
-# enter.sh FOLDER VIEW: turn this private mount namespace (unshare --mount) into the machine that FOLDER describes,
-# say "ready", and keep the namespace until standard input ends.
+# enter.sh FOLDER VIEW LIBRARY: turn this private mount namespace (unshare --mount) into the machine that FOLDER
+# describes, say "ready", and keep the namespace until standard input ends.
 #
-#   FOLDER/nodes          "PATH MAJOR MINOR" a line: character devices below /dev
-#   FOLDER/dev            where the new /dev is made
-#   FOLDER/driver-files   becomes /proc/driver
-#   FOLDER/proc-devices   becomes /proc/devices
-#   FOLDER/bin            joins /usr/local/sbin
-#   FOLDER/ld.so.cache    becomes /etc/ld.so.cache, where there is one
+#   FOLDER/nodes            "PATH MAJOR MINOR" a line: character devices below /dev
+#   FOLDER/dev              where the new /dev is made
+#   FOLDER/driver-files     becomes /proc/driver
+#   FOLDER/proc-devices     becomes /proc/devices
+#   FOLDER/bin              joins /usr/local/sbin
+#   FOLDER/machine-library  becomes LIBRARY
+#   FOLDER/ld.so.cache      becomes /etc/ld.so.cache, where there is one
 set -eu
 folder=$1
 view=$2
+library=$3
 
 mount --make-rprivate /
 if [ "$view" = v2 ]; then mount -t cgroup2 cgroup2 /sys/fs/cgroup; fi
@@ -34,6 +36,7 @@ mount --move "$folder/dev" /dev
 mount --bind "$folder/driver-files" /proc/driver
 mount --bind "$folder/proc-devices" /proc/devices
 mount -t overlay -o "lowerdir=$folder/bin:/usr/local/sbin" fake-bin /usr/local/sbin
+mount --bind "$folder/machine-library" "$library"
 if [ -e "$folder/ld.so.cache" ]; then mount --bind "$folder/ld.so.cache" /etc/ld.so.cache; fi
 mkdir -p "$folder/var-lib"
 mount --bind "$folder/var-lib" /var/lib

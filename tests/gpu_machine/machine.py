@@ -168,7 +168,7 @@ class GpuMachine:
     def _enter(self) -> subprocess.Popen[str]:
         namespaces = ["--mount", *([] if self._has_network else ["--net"])]
         keeper = subprocess.Popen(
-            ["unshare", *namespaces, "--", "sh", str(_ENTER), str(self.folder), self.view],
+            ["unshare", *namespaces, "--", "sh", str(_ENTER), str(self.folder), self.view, str(self.driver.machine)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -190,6 +190,9 @@ class GpuMachine:
             target = self.folder / "driver-files" / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
+        (self.folder / "machine-library").write_bytes(
+            self.driver.machine.read_bytes() + f"\n{self._description.text()}".encode()
+        )
         for name, program in (("smi", "nvidia-smi"), ("modprobe", "nvidia-modprobe")):
             if name not in self._without:
                 (self.folder / "bin" / program).symlink_to(self.driver.programs / program)

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define MACHINE_FILE "/proc/driver/nvidia/machine"
+/* The same at the end of a library of the driver: a container's own /proc does not show the machine. */
+#define MACHINE_LIBRARY "/usr/local/nvidia/lib64/libnvidia-machine.so.550.54.15"
 #define MOST 64
 
 struct card {
@@ -68,6 +70,7 @@ static int read_machine(struct machine *machine, const char *function) {
     FILE *file = fopen(path ? path : MACHINE_FILE, "re");
     char line[512];
     memset(machine, 0, sizeof *machine);
+    if (!file && !path) file = fopen(MACHINE_LIBRARY, "re");
     if (!file) return 0;
     while (fgets(line, sizeof line, file)) read_line(machine, line, function);
     fclose(file);

@@ -44,6 +44,9 @@ class GpuIsolator(QuietIsolator):
     left.
     """
 
+    serves_all = True
+    serves_docker = True
+
     def __init__(
         self,
         supply: GpuSupply,
