@@ -21,7 +21,7 @@ _HOST = 'mount --rbind / "$1"\nshift\n'
 _BENEATH = """(
     cd -P "$1"
     test "$(pwd -P)" = "$1" || { echo "$1 is reached through a link" >&2; exit 1; }
-    mount --no-canonicalize --bind . "$2"
+    mount --no-canonicalize --rbind . "$2"
 )
 shift 2
 """
@@ -33,7 +33,7 @@ _RUN = 'exec "$@"'
 class RootSteps:
     """How the root is made, on `rootfs`: an overlay, a view of the host's, or nothing if it is there already.
 
-    `beneath`: directories that must be reached through no link, with where each is to be mounted.
+    `beneath`: directories that must be reached through no link, real paths, with where each is to be mounted.
     """
 
     rootfs: str

@@ -104,6 +104,9 @@ class OciRuntime:
             if name not in expected:
                 await self._forget(name)
 
+    async def close(self) -> None:
+        """As ContainerRuntime: nothing runs but what is awaited."""
+
     async def set_nodes(self, container_id: ContainerId, wanted: tuple[Node, ...], absent: tuple[Node, ...]) -> None:
         """Let the /dev of a container that runs have the wanted nodes, and not the absent ones. Idempotent.
 
@@ -214,10 +217,15 @@ def _redirected(mounts: tuple[Mount, ...], bundle: Path) -> tuple[tuple[Mount, .
         if mount.beneath is not None:
             target = bundle / "mounts" / str(number)
             target.mkdir(parents=True)
-            beneath.append((mount.source, str(target)))
+            beneath.append((_real(mount.source, mount.beneath), str(target)))
             mount = replace(mount, source=str(target))
         found.append(mount)
     return tuple(found), tuple(beneath)
+
+
+def _real(path: str, beneath: str) -> str:
+    """Of a path in `beneath`, if no link is between the two."""
+    return os.path.normpath(os.path.join(os.path.realpath(beneath), os.path.relpath(path, beneath)))
 
 
 def _write(path: Path, content: bytes) -> None:

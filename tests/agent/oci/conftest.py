@@ -1,0 +1,160 @@
+"""Containers of the OCI runtime that this machine has, without a containerizer."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tarfile
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.images import busybox_image
+from tfmesos.agent import AgentFlags
+from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind, RuntimeName
+from tfmesos.agent.images import ImageRoot, ImageRuntime, Root
+from tfmesos.agent.isolators import Isolation, Mount, View, build_isolation
+from tfmesos.agent.oci import OciRuntime
+from tfmesos.supervision import Console, ProcessSpec, Supervised, Supervisors, Termination
+from tfmesos.wire import mesos_pb2
+
+IMAGE_MOUNTS = (
+    Mount(source="proc", target="/proc", type="proc", options=("nosuid", "noexec", "nodev")),
+    Mount(source="tmpfs", target="/dev", type="tmpfs", options=("nosuid", "strictatime", "mode=755")),
+)
+"""The least that a program in an image wants."""
+_ENVIRONMENT = {"PATH": "/bin:/usr/bin", "MESOS_SANDBOX": "/"}
+
+
+@dataclass
+class Containers:
+    """Made step by step as the containerizer does."""
+
+    runtime: OciRuntime
+    isolation: Isolation
+    supervisors: Supervisors
+    sandbox: Path
+    started: dict[ContainerId, Supervised] = field(default_factory=dict)
+
+    async def start(
+        self,
+        *argv: str,
+        name: str = "c",
+        parent: ContainerId | None = None,
+        view: View | None = None,
+        root: Root | None = None,
+        is_debug: bool = False,
+        console: Console | None = None,
+        **changes: Any,
+    ) -> Supervised:
+        """Its gate is open; the program may not have begun."""
+        config = ContainerConfig(
+            id=ContainerId(name, parent),
+            kind=ContainerKind.NESTED if parent else ContainerKind.STANDALONE,
+            command=mesos_pb2.CommandInfo(),
+            directory=str(self.sandbox),
+            is_debug=is_debug,
+            root=root,
+            runtime=RuntimeName.OCI,
+        )
+        record = self.sandbox / f"record-{name}"
+        record.mkdir()
+        prepared = replace(await self.isolation.prepare(config), view=view)
+        spec = ProcessSpec(
+            id=name,
+            argv=argv,
+            environment=_ENVIRONMENT,
+            directory="/",
+            stdout=str(self.sandbox / f"{name}.out"),
+            stderr=str(self.sandbox / f"{name}.err"),
+            cgroups=prepared.procs_files,
+            cgroup_directories=prepared.directories,
+            console=console,
+            record_dir=str(record),
+        )
+        spec = await self.runtime.prepare(config, prepared, replace(spec, **changes))
+        self.started[config.id] = await self.supervisors.launch(spec)
+        await self.started[config.id].release()
+        return self.started[config.id]
+
+    async def end(self, name: str = "c", parent: ContainerId | None = None) -> None:
+        container_id = ContainerId(name, parent)
+        process = self.started.pop(container_id)
+        process.kill(0.0)
+        await process.wait()
+        await self.runtime.cleanup(container_id)
+        await self.isolation.cleanup(container_id)
+
+    async def run(self, *argv: str, name: str = "c", **changes: Any) -> Termination:
+        """To its end, cleaned up."""
+        termination = await (await self.start(*argv, name=name, **changes)).wait()
+        await self.end(name)
+        return termination
+
+    def output(self, name: str = "c") -> str:
+        return (self.sandbox / f"{name}.out").read_text()
+
+    def errors(self, name: str = "c") -> str:
+        return (self.sandbox / f"{name}.err").read_text()
+
+
+Start = Callable[..., OciRuntime]
+
+
+@pytest.fixture
+def flags(tmp_path: Path, cgroups_root: str) -> AgentFlags:
+    return AgentFlags(
+        master="none", work_dir=str(tmp_path / "work"), isolation="cgroups/devices", cgroups_root=cgroups_root
+    )
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Path]:
+    """Which every user can enter, other than pytest's."""
+    folder = Path(tempfile.mkdtemp(prefix="tfmesos-oci-"))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+async def containers(flags: AgentFlags, tmp_path: Path, sandbox: Path) -> AsyncIterator[Containers]:
+    isolation = build_isolation(flags, "this", ())
+    supervisors = Supervisors()
+    made = Containers(OciRuntime.find(flags), isolation, supervisors, sandbox)
+    yield made
+    for container_id in reversed(made.started.copy()):
+        await made.end(container_id.value, container_id.parent)
+    await supervisors.close()
+    await isolation.close()
+    assert not list((tmp_path / "work/run/oci").glob("*/*"))
+
+
+@pytest.fixture(scope="session")
+def busybox_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An unpacked image."""
+    tree = tmp_path_factory.mktemp("tree")
+    for layer in busybox_image().layers:
+        with tarfile.open(fileobj=io.BytesIO(layer.tar)) as tar:
+            tar.extractall(tree, filter="fully_trusted")
+    return tree
+
+
+@pytest.fixture
+def root(busybox_tree: Path, tmp_path: Path) -> Iterator[Root]:
+    """What an image's container has, of its own; an overlay."""
+    own = {name: tmp_path / "root, or:so" / name for name in ("rootfs", "upper", "work")}
+    for path in own.values():
+        path.mkdir(parents=True)
+    image = ImageRoot(image="busybox", digest="sha256:0", tree=str(busybox_tree), runtime=ImageRuntime())
+    paths = {name: str(path) for name, path in own.items()}
+    yield Root(image=image, lower=str(busybox_tree), **paths)
+
+
+@pytest.fixture
+def supervisors(containers: Containers) -> Supervisors:
+    return containers.supervisors
