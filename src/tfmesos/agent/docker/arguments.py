@@ -20,7 +20,8 @@ class RunOptions:
     """One container to be run.
 
     `cpu_quota`: µs in each 100 ms. `memory`, `memory_reservation`: bytes. None: no such argument. `volumes` and `ports`
-    as the engine spells them; `devices`: arguments. `arguments`: what follows the image.
+    as the engine spells them; `devices`: arguments. `arguments`: what follows the image. `secrets`: variables whose
+    values are not to be seen in the command line: the client has them in its environment.
     """
 
     name: str
@@ -32,6 +33,7 @@ class RunOptions:
     memory_reservation: int | None = None
     memory: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
     volumes: tuple[str, ...] = ()
     volume_driver: str | None = None
     dns: Dns = Dns()
@@ -49,7 +51,7 @@ def run_arguments(options: RunOptions) -> tuple[str, ...]:
         "run",
         *(["--privileged"] if options.privileged else []),
         *_limits(options),
-        *(part for name, value in sorted(options.environment.items()) for part in ("-e", f"{name}={value}")),
+        *_environment(options),
         *(part for volume in options.volumes for part in ("-v", volume)),
         *([f"--volume-driver={options.volume_driver}"] if options.volume_driver else []),
         "--net",
@@ -65,6 +67,12 @@ def run_arguments(options: RunOptions) -> tuple[str, ...]:
         options.image,
         *options.arguments,
     )
+
+
+def _environment(options: RunOptions) -> list[str]:
+    entries = {name: f"{name}={value}" for name, value in options.environment.items()}
+    entries.update((name, name) for name in options.secrets)
+    return [part for _, entry in sorted(entries.items()) for part in ("-e", entry)]
 
 
 def _limits(options: RunOptions) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Mapping, Sequence
 
 from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchObject
 from tfmesos.agent.docker.inspection import Inspection, parse_inspections
+from tfmesos.agent.images import ImageRuntime
 
 _PASSED_ON = ("PATH", "HOME", "DOCKER_CONFIG", "DOCKER_API_VERSION", "LANG")
 """Of the agent's environment: how the client finds itself and its configuration."""
@@ -26,9 +28,16 @@ class DockerClient:
         """What every command line begins with."""
         self.environment = {name: environment[name] for name in _PASSED_ON if name in environment}
 
-    async def version(self) -> str:
-        """The engine's. Raises DockerError."""
-        return (await self._run("version", "--format", "{{.Server.Version}}")).decode().strip()
+    async def info(self) -> Mapping[str, object]:
+        """What the engine says of itself. Raises DockerError."""
+        output = await self._run("info", "--format", "{{json .}}")
+        try:
+            found = json.loads(output)
+        except ValueError as error:
+            raise DockerError(f"docker info: the answer cannot be understood: {error!r}") from error
+        if not isinstance(found, dict):
+            raise DockerError(f"docker info: the answer cannot be understood: {found!r}")
+        return found
 
     async def inspect(self, *names: str) -> list[Inspection]:
         """Containers by their names. Raises NoSuchObject if one is not there."""
@@ -39,13 +48,13 @@ class DockerClient:
         output = await self._run("ps", "--all", "--no-trunc", "--filter", f"name=^/?{prefix}", "--format", "{{.Names}}")
         return output.decode().split()
 
-    async def has_image(self, image: str) -> bool:
-        """Whether it is there already."""
+    async def image(self, name: str) -> ImageRuntime:
+        """What an image says of itself. Raises NoSuchObject if it is not there."""
+        output = await self._run("inspect", "--type", "image", "--format", '{"config":{{json .Config}}}', name)
         try:
-            await self._run("inspect", "--type", "image", "--format", "{{.Id}}", image)
-        except NoSuchObject:
-            return False
-        return True
+            return ImageRuntime.from_config(output)
+        except ValueError as error:
+            raise DockerError(f"docker inspect: the answer cannot be understood: {error!r}") from error
 
     async def pull(self, image: str, configuration: str | None) -> None:
         """Bring an image, however long that takes; `configuration`: the folder of a config.json with credentials."""

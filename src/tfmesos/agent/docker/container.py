@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from tfmesos.agent.docker.backoff import delays_s
 from tfmesos.agent.docker.client import DockerClient
-from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchObject
+from tfmesos.agent.docker.errors import DockerError, NoSuchObject
 from tfmesos.agent.docker.inspection import Inspection
 from tfmesos.supervision import process_start_time
 
@@ -35,25 +35,19 @@ class DockerContainer:
         self.is_begun = is_begun
         self._client = client
         self._first_process: tuple[int, int] | None = None
+        self._started: asyncio.Future[Inspection] = asyncio.get_running_loop().create_future()
         self._stops: set[asyncio.Task[None]] = set()
         self._has_complained = False
 
     async def wait_started(self) -> Inspection:
         """Until its program has been started; its client has to run."""
         self.is_begun = True
-        for delay_s in delays_s(_FIRST_LOOK_S, _LONGEST_LOOK_S):
-            try:
-                (found,) = await self._client.inspect(self.name)
-            except NoSuchObject:
-                pass
-            except DockerError as error:
-                self._complain(error)
-            else:
-                self._note_process(found)
-                if found.has_started:
-                    return found
-            await asyncio.sleep(delay_s)
-        raise AssertionError("unreachable")
+        delays = delays_s(_FIRST_LOOK_S, _LONGEST_LOOK_S)
+        while not self._started.done():
+            await asyncio.wait([self._started], timeout=next(delays))
+            with suppress(NoSuchObject):
+                await self._look()
+        return self._started.result()
 
     def stop(self, grace_s: float) -> None:
         """SIGTERM, and SIGKILL after the grace, until `wait_gone` is called; again: can only shorten it."""
@@ -73,21 +67,21 @@ class DockerContainer:
         Its client has ended.
         """
         await self.close()
-        for delay_s in delays_s(_FIRST_RETRY_S, _LONGEST_RETRY_S):
+        delays = delays_s(_FIRST_RETRY_S, _LONGEST_RETRY_S)
+        while True:
             try:
-                (found,) = await self._client.inspect(self.name)
-                if not found.is_running:
+                found = await self._look()
+                if found is None and self._is_gone_without_engine():
+                    return None
+                if found is not None and not found.is_running:
                     return await self._ended(found)
-                self._note_process(found)
-                await self._client.stop(self.name, 0)  # its client was lost, and nobody waits for it
+                if found is not None:
+                    await self._client.stop(self.name, 0)  # its client was lost, and nobody waits for it
             except NoSuchObject:
                 return None
             except DockerError as error:
                 self._complain(error)
-                if isinstance(error, DockerUnreachable) and self._is_gone_without_engine():
-                    return None
-            await asyncio.sleep(delay_s)
-        raise AssertionError("unreachable")
+            await asyncio.sleep(next(delays))
 
     async def _ended(self, found: Inspection) -> Inspection | None:
         """One that was made and not started its client has left behind; it must not start any more."""
@@ -96,23 +90,35 @@ class DockerContainer:
         await self._client.remove(self.name)
         return None
 
+    async def _look(self) -> Inspection | None:
+        """What the engine says of it; None if there is none that answers. Raises NoSuchObject."""
+        try:
+            (found,) = await self._client.inspect(self.name)
+        except NoSuchObject:
+            raise
+        except DockerError as error:
+            self._complain(error)
+            return None
+        start_time = process_start_time(found.pid) if found.pid else None
+        if start_time is not None:
+            self._first_process = found.pid, start_time
+        if found.has_started and not self._started.done():
+            self._started.set_result(found)
+        return found
+
     async def _stop(self, grace_s: float) -> None:
         """Its client may not have made it yet: it is asked for until the client has ended."""
         loop = asyncio.get_running_loop()
         until = loop.time() + grace_s
-        for delay_s in delays_s(_FIRST_RETRY_S, _LONGEST_RETRY_S):
+        delays = delays_s(_FIRST_RETRY_S, _LONGEST_RETRY_S)
+        while True:
             try:
                 await self._client.stop(self.name, math.ceil(max(until - loop.time(), 0.0)))
             except NoSuchObject:
                 pass
             except DockerError as error:
                 self._complain(error)
-            await asyncio.sleep(delay_s)
-
-    def _note_process(self, found: Inspection) -> None:
-        start_time = process_start_time(found.pid) if found.pid else None
-        if start_time is not None:
-            self._first_process = found.pid, start_time
+            await asyncio.sleep(next(delays))
 
     def _is_gone_without_engine(self) -> bool:
         """The end of its first process is the container's end (kernel: pid_namespaces(7)); it is wanted by now."""

@@ -8,11 +8,13 @@ import json
 import os
 import stat
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 from tfmesos.agent.docker.client import DockerClient
-from tfmesos.agent.docker.errors import DockerError, DockerUnreachable
+from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchObject
+from tfmesos.agent.images import ImageRuntime
 
 _LARGEST_CONFIG = 1024 * 1024
 
@@ -24,22 +26,21 @@ class DockerImages:
         """`configuration`: --docker_config, JSON."""
         self._client = client
         self._auths = _auths(configuration) if configuration else {}
-        self._pulls: dict[str, asyncio.Lock] = {}
+        self._pulls = defaultdict[str, asyncio.Lock](asyncio.Lock)
 
-    async def provide(self, image: str, *, force: bool, sandbox: str) -> None:
-        """Raises DockerError. `force`: pull it even if it is there (Mesos 1.11: force_pull_image).
+    async def provide(self, image: str, *, force: bool, sandbox: str) -> ImageRuntime:
+        """What the image says of itself. Raises DockerError.
 
-        Credentials are the agent's, and those that were fetched into the sandbox as .docker/config.json.
+        `force`: pull it even if it is there (Mesos 1.11: force_pull_image). Credentials are the agent's, and those that
+        were fetched into the sandbox as .docker/config.json.
         """
         name = with_tag(image)
-        lock = self._pulls.setdefault(name, asyncio.Lock())
-        try:
-            async with lock:
-                if force or not await self._client.has_image(name):
-                    await self._pull(name, sandbox)
-        finally:
-            if not lock.locked():
-                self._pulls.pop(name, None)
+        async with self._pulls[name]:
+            if not force:
+                with contextlib.suppress(NoSuchObject):
+                    return await self._client.image(name)
+            await self._pull(name, sandbox)
+            return await self._client.image(name)
 
     async def _pull(self, name: str, sandbox: str) -> None:
         try:

@@ -29,6 +29,9 @@ _Docker = mesos_pb2.ContainerInfo.DockerInfo
 _Volume = mesos_pb2.Volume
 _NETWORKS = {_Docker.HOST: "host", _Docker.BRIDGE: "bridge", _Docker.NONE: "none"}
 _DNS_PARAMETERS = ("dns", "dns-search", "dns-opt")
+_SECRET = mesos_pb2.Environment.Variable.SECRET
+_CLIENTS_OWN = ("LD_", "DOCKER_", "GO", "PATH", "HOME", "LANG", "MESOS_SANDBOX")
+"""Variables that begin so are the client's."""
 _REFUSED_PARAMETERS = {
     "name": "the agent names its containers",
     "detach": "the agent waits for its containers",
@@ -39,12 +42,14 @@ _REFUSED_PARAMETERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What the agent adds. `sandbox`: as the engine is to find it. `devices`: arguments; `manages_gpus`: only these."""
+    """What the agent adds. `sandbox`: as the engine is to find it. `manages_gpus`: nobody else gives any.
+
+    `overrides`: variables in place of the command's.
+    """
 
     sandbox: str
     environment: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
-    devices: tuple[str, ...] = ()
     manages_gpus: bool = False
     is_cpu_capped: bool = False
     default_dns: tuple[DefaultDns, ...] = ()
@@ -77,12 +82,12 @@ def run_options(config: ContainerConfig, around: Surroundings) -> RunOptions:
         cpu_quota=quota,
         memory=max(memory * _MIB // _MILLI, _LEAST_MEMORY) if memory else None,
         environment=_environment(config, around),
+        secrets=_secrets(config.command),
         volumes=volumes,
         volume_driver=driver,
         dns=_dns(docker, network, around.default_dns),
         hostname=_hostname(container, network),
         ports=_ports(docker, network, resources),
-        devices=around.devices,
         entrypoint=entrypoint,
         parameters=_parameters(docker, around.manages_gpus),
         arguments=arguments,
@@ -92,17 +97,27 @@ def run_options(config: ContainerConfig, around: Surroundings) -> RunOptions:
 def _environment(config: ContainerConfig, around: Surroundings) -> Mapping[str, str]:
     """The later wins. A variable of the image stays, unless it is here."""
     variables = config.command.environment.variables
-    for variable in variables:
-        if variable.type == mesos_pb2.Environment.Variable.SECRET:
-            raise DockerError(f"the variable {variable.name} is a secret, which docker run would show to everybody")
     return {
         **around.environment,
-        **{variable.name: variable.value for variable in variables},
+        **{variable.name: variable.value for variable in variables if variable.type != _SECRET},
         **around.overrides,
         "MESOS_SANDBOX": MAPPED_DIRECTORY,
         "MESOS_CONTAINER_NAME": container_name(str(config.id)),
         **_allocation_role(config.resources),
     }
+
+
+def _secrets(command: mesos_pb2.CommandInfo) -> Mapping[str, str]:
+    found = {}
+    for variable in command.environment.variables:
+        if variable.type != _SECRET:
+            continue
+        if variable.secret.type != mesos_pb2.Secret.VALUE:
+            raise DockerError(f"the secret {variable.name} is a reference, and there is nothing here to look it up")
+        if variable.name.startswith(_CLIENTS_OWN):
+            raise DockerError(f"the secret {variable.name} would change the Docker client, which has to hand it on")
+        found[variable.name] = os.fsdecode(variable.secret.value.data)
+    return found
 
 
 def _allocation_role(resources: Sequence[mesos_pb2.Resource]) -> Mapping[str, str]:

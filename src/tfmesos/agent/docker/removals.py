@@ -35,10 +35,11 @@ class Removals:
 
     async def _remove(self, name: str, delay_s: float) -> None:
         await asyncio.sleep(delay_s)
-        for retry_s in delays_s(_FIRST_RETRY_S, _LONGEST_RETRY_S):
+        delays = delays_s(_FIRST_RETRY_S, _LONGEST_RETRY_S)
+        while True:
             try:
                 await self._client.remove(name)
                 return
             except DockerError as error:
                 _log.debug("Docker container %s cannot be removed yet: %s", name, error)
-                await asyncio.sleep(retry_s)
+                await asyncio.sleep(next(delays))

@@ -25,7 +25,10 @@ from tfmesos.agent.docker.removals import Removals
 from tfmesos.agent.docker.sandbox import link_sandbox, unlink_sandbox
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.isolators import Limitation, Prepared
+from tfmesos.agent.gpu import DockerGpus, GpuError, docker_gpu_options
+from tfmesos.agent.images import ImageRuntime
+from tfmesos.agent.isolators import IsolationFailed, Limitation, Node, Prepared, parse_isolation
+from tfmesos.agent.isolators.table import GPU_NVIDIA, GPU_POSIX
 from tfmesos.flags import format_bytes
 from tfmesos.supervision import ProcessSpec
 from tfmesos.wire import mesos_pb2
@@ -38,30 +41,34 @@ _log = logging.getLogger(__name__)
 class DockerRuntime:
     """A ContainerRuntime whose containers the Docker engine makes."""
 
-    def __init__(self, flags: AgentFlags, client: DockerClient) -> None:
-        """`open` makes one that is known to work."""
+    def __init__(self, flags: AgentFlags, client: DockerClient, info: Mapping[str, object]) -> None:
+        """`open` makes one that is known to work. `info`: what the engine said of itself."""
         self._flags = flags
         self._client = client
         self._work_dir = os.path.realpath(flags.work_dir)
+        self._engine_gpus = DockerGpus.from_info(info)
+        names = parse_isolation(flags.isolation)
+        self._manages_gpus = GPU_NVIDIA in names or GPU_POSIX in names
         self._images = DockerImages(client, flags.docker_config)
         self._default_dns = parse_default_dns(flags.default_container_dns) if flags.default_container_dns else ()
         self._removals = Removals(client)
         self._leftovers = Leftovers(client, self._removals, flags)
         self._containers: dict[ContainerId, DockerContainer] = {}
+        self._nodes: dict[ContainerId, frozenset[Node]] = {}
 
     @classmethod
     async def open(cls, flags: AgentFlags) -> DockerRuntime:
         """Raises BadAgentFlags if no engine answers: what it runs could not be found again."""
         client = DockerClient(flags.docker, flags.docker_socket)
         try:
-            version = await client.version()
+            info = await client.info()
         except DockerError as error:
             raise BadAgentFlags(
                 f"--containerizers: docker cannot be used: {error} (start the engine, name its socket by "
                 "--docker_socket, or leave docker out)"
             ) from error
-        _log.info("the Docker engine %s at %s", version, flags.docker_socket)
-        return cls(flags, client)
+        _log.info("the Docker engine %s at %s", info.get("ServerVersion"), flags.docker_socket)
+        return cls(flags, client, info)
 
     async def close(self) -> None:
         """Nothing is done for containers any more; those that go on are left to the next agent."""
@@ -80,16 +87,18 @@ class DockerRuntime:
         except DockerError as error:
             raise LaunchFailed(f"Failed to create docker run options: {error}") from error
         try:
-            await self._images.provide(docker.image, force=docker.force_pull_image, sandbox=config.directory)
-        except DockerError as error:
+            image = await self._images.provide(docker.image, force=docker.force_pull_image, sandbox=config.directory)
+            options = replace(options, devices=self._gpu_arguments(prepared, image, options.environment))
+        except (DockerError, GpuError) as error:
             raise LaunchFailed(str(error)) from error
+        self._nodes[config.id] = frozenset(prepared.view.nodes) if prepared.view is not None else frozenset()
         self._containers[config.id] = DockerContainer(self._client, options.name)
         argv = (*self._client.prefix, *run_arguments(options))
         return replace(
             spec,
             executable=argv[0],
             argv=argv,
-            environment={**self._client.environment, _MARK: config.directory},
+            environment={**options.secrets, **self._client.environment, _MARK: config.directory},
             mark=_MARK,
             uid=None,
             gid=None,
@@ -101,6 +110,12 @@ class DockerRuntime:
         """Until the engine says that it has started. See ContainerRuntime."""
         found = await self._containers[container_id].wait_started()
         return RunningNews(data=found.data, ip_address=found.ip_address)
+
+    async def set_nodes(self, container_id: ContainerId, wanted: tuple[Node, ...], absent: tuple[Node, ...]) -> None:
+        """An engine changes nothing in a container that runs. See ContainerRuntime."""
+        given = self._nodes.setdefault(container_id, frozenset(wanted))  # an agent before gave what is held now
+        if not given.issuperset(wanted) or not given.isdisjoint(absent):
+            raise IsolationFailed("the GPUs of a container of the docker containerizer cannot be changed while it runs")
 
     def kill(self, container_id: ContainerId, grace_s: float) -> bool:
         """Have the engine stop it, if its client may have made it. See ContainerRuntime."""
@@ -117,6 +132,7 @@ class DockerRuntime:
             return None
         ended = await container.wait_gone() if container.is_begun else None
         self._containers.pop(container_id, None)
+        self._nodes.pop(container_id, None)
         unlink_sandbox(self._work_dir, container_id.value)
         if ended is None:
             return None
@@ -135,11 +151,20 @@ class DockerRuntime:
     def _surroundings(self, config: ContainerConfig, prepared: Prepared, sandbox: str) -> Surroundings:
         return Surroundings(
             sandbox=sandbox,
-            environment={} if config.kind is ContainerKind.COMMAND_TASK else config.environment,
+            environment=prepared.environment if config.kind is ContainerKind.COMMAND_TASK else config.environment,
             overrides=prepared.overrides,
+            manages_gpus=self._manages_gpus,
             is_cpu_capped=self._flags.cgroups_enable_cfs,
             default_dns=self._default_dns,
         )
+
+    def _gpu_arguments(
+        self, prepared: Prepared, image: ImageRuntime, environment: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        if prepared.view is None:
+            return ()
+        injection = self._flags.nvidia_injection
+        return docker_gpu_options(prepared.view, self._engine_gpus, image, environment, injection=injection)
 
 
 def _limitation(ended: Inspection) -> Limitation | None:
