@@ -63,7 +63,7 @@ class Agent:
         routes: Mapping[tuple[str, int], Address] | None = None,
         gpus: GpuSupply | None = None,
     ) -> None:
-        """`gpus`: what is offered of them (and no image runs); without it the flags say, and what there is."""
+        """`gpus`: what is offered of them; without it the flags say, and what there is."""
         self._flags = flags
         self._detector = detector
         self._listen = listen

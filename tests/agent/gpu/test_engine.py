@@ -59,6 +59,15 @@ def test_any_other_engine_gets_nodes_and_the_driver_volume() -> None:
     assert options(PLAIN, image=("NVIDIA_VISIBLE_DEVICES=void",)) == NODES
 
 
+def test_a_container_without_the_drivers_files_does_not_start_on_its_cards() -> None:
+    view = View(gpus=VIEW.gpus, nodes=VIEW.nodes)
+
+    with pytest.raises(GpuError, match="no files of the NVIDIA driver"):
+        options(PLAIN, view=view)
+    assert options(PLAIN, "none", view=view) == NODES
+    assert options(PLAIN, view=View(nodes=VIEW.nodes), image=("NVIDIA_VISIBLE_DEVICES=all",)) == NODES
+
+
 def test_nvidias_runtime_gives_nothing_of_its_own_beside_nodes() -> None:
     assert options(NVIDIA, "none") == (*NODES, VOID)
     without = View(nodes=VIEW.nodes[1:])

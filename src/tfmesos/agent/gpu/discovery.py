@@ -46,6 +46,8 @@ class GpuSupply:
     nvml: Nvml | None = None
     """To be called in `thread` only."""
     thread: NvmlThread = field(default_factory=NvmlThread)
+    volume_directory: Path | None = None
+    """Where the volume of the driver is, if not in the agent's --work_dir."""
 
 
 async def discover(library: str = LIBRARY, thread: NvmlThread | None = None) -> tuple[Nvml, Machine]:

@@ -70,8 +70,13 @@ def _void(engine: DockerGpus) -> tuple[str, ...]:
 def _volume(view: View, image: ImageRuntime, environment: Mapping[str, str]) -> Iterator[str]:
     if not should_inject(image.environment, image.labels, has_gpus=bool(view.gpus)):
         return
-    for mount in view.mounts:
-        if mount.target == DIRECTORY:
-            yield f"--volume={mount.source}:{mount.target}:ro"
-            own = dict(entry.split("=", 1) for entry in image.environment if "=" in entry)
-            yield from (f"--env={name}={value}" for name, value in volume_environment(own, environment).items())
+    mount = next((mount for mount in view.mounts if mount.target == DIRECTORY), None)
+    if mount is not None:
+        yield f"--volume={mount.source}:{mount.target}:ro"
+        own = dict(entry.split("=", 1) for entry in image.environment if "=" in entry)
+        yield from (f"--env={name}={value}" for name, value in volume_environment(own, environment).items())
+    elif view.gpus:
+        raise GpuError(
+            "there are no files of the NVIDIA driver for it (the agent's log says why): install NVIDIA's container "
+            "toolkit for the Docker engine, or --nvidia_injection=none starts it without"
+        )

@@ -7,6 +7,7 @@ has units and does not ask for none: as CDI specifications say, or the driver vo
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +19,7 @@ from tfmesos.agent.gpu.cdi import EditedNode, Edits, SpecificationFiles, edits_f
 from tfmesos.agent.gpu.discovery import GpuSupply
 from tfmesos.agent.gpu.errors import GpuError
 from tfmesos.agent.gpu.volume import DIRECTORY, DriverVolume, should_inject, volume_environment
-from tfmesos.agent.isolators import Mount, Node, View, parse_isolation
-from tfmesos.agent.isolators.table import GPU_NVIDIA
+from tfmesos.agent.isolators import Mount, Node, View
 from tfmesos.cgroups import BadDeviceRule, Device, DeviceRule
 from tfmesos.wire import mesos_pb2
 
@@ -49,11 +49,11 @@ def has_own_devices(config: ContainerConfig) -> bool:
 
 
 def driver_volume(flags: AgentFlags, supply: GpuSupply) -> DriverVolume | None:
-    """The volume that an agent with these flags may want."""
-    is_wanted = flags.nvidia_injection in ("auto", "volume") and GPU_NVIDIA in parse_isolation(flags.isolation)
-    if supply.machine is None or not is_wanted:
+    """The volume that an agent with these flags may want; nobody but root can make one."""
+    if supply.machine is None or flags.nvidia_injection not in ("auto", "volume") or os.geteuid() != 0:
         return None
-    return DriverVolume(Path(flags.work_dir).absolute() / "gpu", supply.machine.driver_version)
+    directory = supply.volume_directory or Path(flags.work_dir).absolute() / "gpu"
+    return DriverVolume(directory, supply.machine.driver_version)
 
 
 class Injection:
@@ -77,7 +77,11 @@ class Injection:
     async def inject(self, config: ContainerConfig, units: Collection[Unit]) -> Injected:
         """For a new container with these units in its reach. Raises GpuError."""
         if is_of_docker(config):
-            return self._with(self._own_nodes(units), units, mounts=await self._mounts_of_engine(units))
+            return self._with(
+                self._own_nodes(units),
+                units,
+                mounts=await self._mounts_of_engine(units) if self._mode in ("auto", "volume") else (),
+            )
         if self._mode == "none" or not _wants_files(config, units):
             return self._with(self._own_nodes(units), units)
         if self._mode in ("auto", "cdi"):
@@ -166,19 +170,17 @@ class Injection:
             raise GpuError(f"the CDI specification names {node.host_path}, which is no device: {error}") from error
 
     async def _mounts_of_engine(self, units: Collection[Unit]) -> tuple[Mount, ...]:
-        """Whether the volume is mounted says the image, which the engine knows."""
-        if self._mode not in ("auto", "volume"):
-            return ()
+        """Whether the volume is wanted says the image, which the engine knows; it may have files of its own."""
         try:
             return (await self._mount(),)
-        except GpuError:
+        except GpuError as error:
             if units:
-                raise
+                _log.warning("the Docker engine gets no volume of the NVIDIA driver: %s", error)
             return ()
 
     async def _mount(self) -> Mount:
         if self._volume is None:
-            raise GpuError("there is no volume of the NVIDIA driver")
+            raise GpuError("the volume of the NVIDIA driver needs an agent that is root")
         return Mount(source=str(await self._volume.provide()), target=DIRECTORY, options=_VOLUME_OPTIONS)
 
 
