@@ -69,7 +69,16 @@ def _write(asked: argparse.Namespace) -> None:
         layers.append(python_layer(asked.python))
     asked.archive.parent.mkdir(parents=True, exist_ok=True)
     with asked.archive.open("wb") as file:
-        write_archive(file, layers, repository, tag, [PATH, "LANG=C.UTF-8", *(GPU if asked.gpu else ())])
+        write_archive(file, layers, repository, tag, list(_environment(asked)))
+
+
+def _environment(asked: argparse.Namespace) -> Iterator[str]:
+    """As docker/Dockerfile has it: jobs that are started in an image with TFMesos run in it, too."""
+    yield from (PATH, "LANG=C.UTF-8")
+    if "tfmesos" in map(_name, asked.python):
+        yield f"DOCKER_IMAGE={asked.tag}"
+    if asked.gpu:
+        yield from GPU
 
 
 Layer = Mapping[str, "Path | bytes"]
