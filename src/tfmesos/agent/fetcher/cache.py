@@ -13,12 +13,12 @@ import hashlib
 import logging
 import os
 import shutil
-import stat
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tfmesos.agent.ownership import check_ownership
 from tfmesos.agent.users import Identity
 
 _log = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ class Cache:
         if self._is_usable is None:
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
-                _check_path(self._path.parent.resolve())
+                check_ownership(self._path.parent.resolve())
                 shutil.rmtree(self._path, ignore_errors=True)
                 self._path.mkdir(mode=0o711)
                 self._path.chmod(0o711)
@@ -158,12 +158,3 @@ class Cache:
             if identity is not None:
                 os.chown(directory, identity.uid, identity.gid)
         return str(directory)
-
-
-def _check_path(path: Path) -> None:
-    """OSError if somebody other than root and this process' user can put another directory in this one's place."""
-    for directory in (path, *path.parents):
-        status = directory.stat()
-        is_open = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
-        if status.st_uid not in (0, os.geteuid()) or is_open:
-            raise PermissionError(f"{directory} belongs to somebody else, or everybody can write there")

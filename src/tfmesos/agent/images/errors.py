@@ -4,7 +4,7 @@ ImageError          the root; the text goes to the framework, and holds no passw
   BadReference      the name of an image is not one
   BadCredentials    a docker config cannot be read
   PullFailed        a registry, or a directory of archives, does not give an image
-  NoSpace           an image would not fit on the disk
+    NoSpace         it would not fit on the disk
   UnpackFailed      an image was pulled, but cannot be unpacked
   RootFailed        a root file system cannot be made from an image
 """
@@ -35,7 +35,7 @@ class PullFailed(ImageError):
         self.image = image
 
 
-class NoSpace(ImageError):
+class NoSpace(PullFailed):
     """An image would not fit on the disk."""
 
 

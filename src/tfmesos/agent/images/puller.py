@@ -1,0 +1,189 @@
+"""Brings an image from where it is into the store: skopeo fetches it into an OCI layout, umoci unpacks that."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import shutil
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from tfmesos.agent.images.archives import Archive
+from tfmesos.agent.images.credentials import Login, auth_file
+from tfmesos.agent.images.errors import NoSpace, PullFailed, UnpackFailed
+from tfmesos.agent.images.manifests import Manifest, Platform, UnusableManifest, parse_manifest
+from tfmesos.agent.images.orders import Order
+from tfmesos.agent.images.programs import ProgramFailed, Programs
+from tfmesos.agent.images.sources import InDirectory, InRegistry
+from tfmesos.agent.images.store import Staging, Store
+
+_MAX_DEPTH = 4
+"""Indexes within indexes."""
+_TRIES_AGAIN = ("--retry-times", "1")
+"""Of skopeo, after 1 s; besides, it waits as long as a registry's Retry-After says, up to a minute each time."""
+_LIMITED = ("toomanyrequests", "too many requests", "429")
+_PACKED_ANEW = ("--dest-compress-format", "gzip", "--dest-compress-level", "1")
+_TAG = "image"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The manifest for this machine, and what skopeo is to copy."""
+
+    digest: str
+    manifest: Manifest
+    location: str
+
+
+class Puller:
+    """Pulls any number of images at once; each into a place of its own, so that nothing is left of what fails."""
+
+    def __init__(self, store: Store, programs: Programs) -> None:
+        self._store = store
+        self._programs = programs
+        self._platform = Platform.of_machine(platform.machine())
+
+    async def pull(self, order: Order) -> str:
+        """The digest of a tree that is in the store now. Raises ImageError."""
+        try:
+            staging = await asyncio.to_thread(self._store.stage)
+            try:
+                return await self._pull(order, staging)
+            finally:
+                await _settled(asyncio.to_thread(staging.close))
+        except (UnusableManifest, ProgramFailed) as error:
+            raise PullFailed(str(order.reference), order.source.place, _explained(str(error), order)) from error
+        except OSError as error:
+            reason = f"{error.strerror} ({error.filename})" if error.strerror else str(error)
+            raise PullFailed(str(order.reference), order.source.place, reason) from error
+
+    async def _pull(self, order: Order, staging: Staging) -> str:
+        match order.source:
+            case InRegistry() as source:
+                found = await self._find_in_registry(source, order.login)
+            case InDirectory() as source:
+                found = await self._find_in_directory(source, staging)
+        if await asyncio.to_thread(self._store.has, found.digest):
+            return found.digest
+        self._check_space(order, found.manifest)
+        await self._copy(order, found, staging)
+        await self._unpack(order, found, staging)
+        return found.digest
+
+    async def _find_in_registry(self, source: InRegistry, login: Login | None) -> _Found:
+        version = source.version
+        for _ in range(_MAX_DEPTH):
+            words = (*_trust(source, "tls-verify"), *_TRIES_AGAIN)
+            location = f"docker://{source.repository_name}{version}"
+            content = await self._programs.skopeo(
+                "inspect", "--raw", *words, location, secret=auth_file(source.registry.host, login)
+            )
+            found = parse_manifest(content)
+            if isinstance(found, Manifest):
+                digest = _digest_of(content)
+                return _Found(digest=digest, manifest=found, location=f"docker://{source.repository_name}@{digest}")
+            version = f"@{found.choose(self._platform).digest}"
+        raise UnusableManifest(f"its indexes are nested deeper than {_MAX_DEPTH}")
+
+    async def _find_in_directory(self, source: InDirectory, staging: Staging) -> _Found:
+        path = next(filter(os.path.isfile, source.paths), None)
+        if path is None:
+            raise UnusableManifest(f"Failed to find archive for image '{source.reference}' at '{source.paths[0]}'")
+        archive = Archive(path, source.reference)
+        saved = await asyncio.to_thread(archive.prepare, staging.path)
+        if saved is None:
+            content, location = await asyncio.to_thread(archive.choose, staging.path, self._platform)
+        else:
+            location = saved
+            content = await self._programs.skopeo("inspect", "--raw", "--tmpdir", staging.path, location)
+        manifest = parse_manifest(content)
+        assert isinstance(manifest, Manifest), "an index was chosen from before, and docker save makes none"
+        return _Found(digest=_digest_of(content), manifest=manifest, location=location)
+
+    def _check_space(self, order: Order, manifest: Manifest) -> None:
+        """Raises NoSpace. The size of what is unpacked is a guess."""
+        found = os.statvfs(self._store.path)
+        free, needed = found.f_bavail * found.f_frsize, manifest.size + manifest.unpacked_size
+        if needed > free:
+            reason = f"it is {_megabytes(manifest.size)} to fetch and takes about {_megabytes(needed)} on the disk"
+            left = f"--docker_store_dir {self._store.path} has {_megabytes(free)} left"
+            raise NoSpace(str(order.reference), order.source.place, f"{reason}, but {left}")
+
+    async def _copy(self, order: Order, found: _Found, staging: Staging) -> None:
+        """Into an OCI layout. umoci 0.4 reads no zstd, so such layers are packed anew; others stay as they are."""
+        has_zstd = any(layer.is_zstd for layer in found.manifest.layers)
+        layers = _PACKED_ANEW if has_zstd else ("--dest-oci-accept-uncompressed-layers",)
+        words: Sequence[str] = ()
+        secret = None
+        if isinstance(order.source, InRegistry):
+            words = (*_trust(order.source, "src-tls-verify"), *_TRIES_AGAIN)
+            secret = auth_file(order.source.registry.host, order.login)
+        await self._programs.skopeo(
+            "copy",
+            "--quiet",
+            "--tmpdir",
+            staging.path,
+            *layers,
+            *words,
+            found.location,
+            _layout(staging),
+            secret=secret,
+        )
+
+    async def _unpack(self, order: Order, found: _Found, staging: Staging) -> None:
+        try:
+            await self._programs.run(
+                "umoci", "raw", "unpack", "--image", _layout(staging).removeprefix("oci:"), f"{staging.tree}/rootfs"
+            )
+            await asyncio.to_thread(_keep_config, staging)
+            await asyncio.to_thread(self._store.add, staging, found.digest)
+        except (ProgramFailed, OSError, ValueError, LookupError) as error:
+            raise UnpackFailed(str(order.reference), str(error)) from error
+
+
+def _layout(staging: Staging) -> str:
+    return f"oci:{staging.path}/image:{_TAG}"
+
+
+def _keep_config(staging: Staging) -> None:
+    """Beside the tree. Raises what a layout raises that is not one; skopeo made it."""
+    blobs = Path(f"{staging.path}/image/blobs")
+    index = json.loads(Path(f"{staging.path}/image/index.json").read_bytes())
+    manifest = json.loads((blobs / index["manifests"][0]["digest"].replace(":", "/")).read_bytes())
+    shutil.copyfile(blobs / manifest["config"]["digest"].replace(":", "/"), f"{staging.tree}/config.json")
+
+
+def _trust(source: InRegistry, flag: str) -> Sequence[str]:
+    """For a registry that need not have TLS; with it, its certificate is not looked at."""
+    return (f"--{flag}=false",) if source.registry.is_plain else ()
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1024**2:.1f} MB"
+
+
+def _digest_of(content: bytes) -> str:
+    return f"sha256:{sha256(content).hexdigest()}"
+
+
+def _explained(reason: str, order: Order) -> str:
+    """Without what is secret, and with what a limit is that registries have for pulls."""
+    if order.login is not None:
+        reason = order.login.hidden(reason)
+    if any(word in reason.lower() for word in _LIMITED):
+        return f"the registry's rate limit for pulls is reached: {reason}"
+    return reason
+
+
+async def _settled(work: Coroutine[object, object, None]) -> None:
+    """Await it to its end, also if this task is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

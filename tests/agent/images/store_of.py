@@ -1,0 +1,56 @@
+"""Images of an agent, as tests want them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tfmesos.agent.flags import AgentFlags
+from tfmesos.agent.images import Images
+from tfmesos.supervision import Supervisors
+from tfmesos.wire import mesos_pb2
+
+
+def image_of(name: str, *, cached: bool = True, config: str | None = None) -> mesos_pb2.Image:
+    """As a task asks for it; `config`: its own docker config."""
+    image = mesos_pb2.Image(type=mesos_pb2.Image.DOCKER, cached=cached)
+    image.docker.name = name
+    if config is not None:
+        image.docker.config.type = mesos_pb2.Secret.VALUE
+        image.docker.config.value.data = config.encode()
+    return image
+
+
+@asynccontextmanager
+async def images_of(folder: Path, *, agent: str = "agent", **flags: Any) -> AsyncIterator[Images]:
+    """Of an agent that uses the store `folder`/store."""
+    environment = flags.pop("environment", {})
+    supervisors = Supervisors()
+    await supervisors.start()
+    given = AgentFlags(
+        master="none",
+        work_dir=str(folder / agent),
+        image_providers=("DOCKER",),
+        docker_store_dir=str(folder / "store"),
+        **flags,
+    )
+    images = Images.open(given, supervisors, {"PATH": os.defpath, **environment})
+    assert images is not None
+    try:
+        yield images
+    finally:
+        await images.close()
+        await supervisors.close()
+
+
+def trees_of(folder: Path) -> list[str]:
+    """The digests of a store's trees."""
+    return sorted(name.replace("-", ":", 1) for name in os.listdir(folder / "store" / "trees"))
+
+
+def is_clean(folder: Path) -> bool:
+    """Whether nothing of a pull is left in the store."""
+    return not os.listdir(folder / "store" / "staging")
