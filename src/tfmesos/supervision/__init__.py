@@ -17,6 +17,7 @@ meantime (a kill is completed in time), and an end without an owner is kept for 
 Standard library only, usable from any asyncio loop in any thread; touches no signal handler of this process.
 """
 
+from tfmesos.supervision._recovery import marked_by
 from tfmesos.supervision.console import ConsoleStream, OutputName
 from tfmesos.supervision.errors import ConsoleBusy, LetGo, OwnedElsewhere, SupervisionError, SupervisorLost
 from tfmesos.supervision.foreground import Foreground
@@ -43,6 +44,7 @@ __all__ = [
     "Supervisors",
     "Termination",
     "TreeStatistics",
+    "marked_by",
     "open_pidfd",
     "process_start_time",
     "raise_descriptor_limit",

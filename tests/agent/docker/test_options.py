@@ -260,7 +260,7 @@ BRIDGE = {"network": "BRIDGE"}
             {"docker": {"parameters": [{"key": "gpus", "value": "all"}]}},
             "the parameter gpus=all is not allowed: .* ask for them by the resource gpus",
         ),
-        ({"value": "x", "environment": {"variables": [SECRET_REFERENCE]}}, {}, "the secret T is a reference"),
+        ({"value": "x", "environment": {"variables": [SECRET_REFERENCE]}}, {}, "the secret is a reference to .n."),
         (
             {"value": "x", "environment": {"variables": [SECRET_PRELOAD]}},
             {},

@@ -5,7 +5,8 @@ options.py     what a container is to be (pure)  arguments.py   the command line
 client.py      commands of the client            inspection.py  what `docker inspect` says (pure)
 images.py      pulls                             dns.py         --default_container_dns (pure)
 leftovers.py   of an agent before                removals.py    of what has ended, after a while
-sandbox.py     sandboxes with a colon            errors.py      what goes wrong
+looks.py       DEBUG containers                  sandbox.py     sandboxes with a colon
+backoff.py     waiting longer each time          errors.py      what goes wrong
 """
 
 from tfmesos.agent.docker.dns import parse_default_dns

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from tfmesos.agent.docker.arguments import Dns, RunOptions
 from tfmesos.agent.docker.dns import DefaultDns, default_dns
 from tfmesos.agent.docker.errors import DockerError
+from tfmesos.agent.isolators import environment_of
+from tfmesos.agent.isolators.secrets import variable_fault
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 
@@ -82,7 +84,7 @@ def run_options(config: ContainerConfig, around: Surroundings) -> RunOptions:
         cpu_quota=quota,
         memory=max(memory * _MIB // _MILLI, _LEAST_MEMORY) if memory else None,
         environment=_environment(config, around),
-        secrets=_secrets(config.command),
+        secrets=secrets_of(config.command),
         volumes=volumes,
         volume_driver=driver,
         dns=_dns(docker, network, around.default_dns),
@@ -96,10 +98,9 @@ def run_options(config: ContainerConfig, around: Surroundings) -> RunOptions:
 
 def _environment(config: ContainerConfig, around: Surroundings) -> Mapping[str, str]:
     """The later wins. A variable of the image stays, unless it is here."""
-    variables = config.command.environment.variables
     return {
         **around.environment,
-        **{variable.name: variable.value for variable in variables if variable.type != _SECRET},
+        **open_variables(config.command),
         **around.overrides,
         "MESOS_SANDBOX": MAPPED_DIRECTORY,
         "MESOS_CONTAINER_NAME": container_name(str(config.id)),
@@ -107,17 +108,21 @@ def _environment(config: ContainerConfig, around: Surroundings) -> Mapping[str, 
     }
 
 
-def _secrets(command: mesos_pb2.CommandInfo) -> Mapping[str, str]:
-    found = {}
-    for variable in command.environment.variables:
-        if variable.type != _SECRET:
-            continue
-        if variable.secret.type != mesos_pb2.Secret.VALUE:
-            raise DockerError(f"the secret {variable.name} is a reference, and there is nothing here to look it up")
-        if variable.name.startswith(_CLIENTS_OWN):
-            raise DockerError(f"the secret {variable.name} would change the Docker client, which has to hand it on")
-        found[variable.name] = os.fsdecode(variable.secret.value.data)
-    return found
+def open_variables(command: mesos_pb2.CommandInfo) -> Mapping[str, str]:
+    """Variables that are no secrets."""
+    return {variable.name: variable.value for variable in command.environment.variables if variable.type != _SECRET}
+
+
+def secrets_of(command: mesos_pb2.CommandInfo) -> Mapping[str, str]:
+    """Variables whose values no command line may show. Raises DockerError for what cannot be handed on."""
+    names = [variable.name for variable in command.environment.variables if variable.type == _SECRET]
+    for fault in filter(None, map(variable_fault, command.environment.variables)):
+        raise DockerError(fault)
+    for name in names:
+        if name.startswith(_CLIENTS_OWN):
+            raise DockerError(f"the secret {name} would change the Docker client, which has to hand it on")
+    values = environment_of(command)
+    return {name: values[name] for name in names}
 
 
 def _allocation_role(resources: Sequence[mesos_pb2.Resource]) -> Mapping[str, str]:

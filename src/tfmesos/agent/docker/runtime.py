@@ -20,7 +20,8 @@ from tfmesos.agent.docker.errors import DockerError
 from tfmesos.agent.docker.images import DockerImages
 from tfmesos.agent.docker.inspection import Inspection
 from tfmesos.agent.docker.leftovers import Leftovers
-from tfmesos.agent.docker.options import Surroundings, container_name, run_options
+from tfmesos.agent.docker.looks import end_programs, exec_command
+from tfmesos.agent.docker.options import Surroundings, container_name, run_options, secrets_of
 from tfmesos.agent.docker.removals import Removals
 from tfmesos.agent.docker.sandbox import link_sandbox, unlink_sandbox
 from tfmesos.agent.errors import BadAgentFlags
@@ -54,6 +55,7 @@ class DockerRuntime:
         self._removals = Removals(client)
         self._leftovers = Leftovers(client, self._removals, flags)
         self._containers: dict[ContainerId, DockerContainer] = {}
+        self._looks: set[ContainerId] = set()
         self._nodes: dict[ContainerId, frozenset[Node]] = {}
 
     @classmethod
@@ -77,6 +79,8 @@ class DockerRuntime:
 
     async def prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> ProcessSpec:
         """Have the image there; what is supervised is the client. See ContainerRuntime."""
+        if config.is_debug:
+            return self._look(config, spec)
         if config.id.parent is not None:
             raise LaunchFailed("containers cannot be nested in those of the docker containerizer")
         assert config.container is not None
@@ -93,21 +97,37 @@ class DockerRuntime:
             raise LaunchFailed(str(error)) from error
         self._nodes[config.id] = frozenset(prepared.view.nodes) if prepared.view is not None else frozenset()
         self._containers[config.id] = DockerContainer(self._client, options.name)
-        argv = (*self._client.prefix, *run_arguments(options))
+        spec = self._client_spec(spec, config, (*self._client.prefix, *run_arguments(options)), options.secrets)
+        return replace(spec, epilogue=(*self._client.prefix, *self._client.remove_command(options.name)))
+
+    def _look(self, config: ContainerConfig, spec: ProcessSpec) -> ProcessSpec:
+        try:
+            argv, secrets = exec_command(self._client, config), secrets_of(config.command)
+        except DockerError as error:
+            raise LaunchFailed(str(error)) from error
+        self._looks.add(config.id)
+        return self._client_spec(spec, config, argv, secrets)
+
+    def _client_spec(
+        self, spec: ProcessSpec, config: ContainerConfig, argv: tuple[str, ...], secrets: Mapping[str, str]
+    ) -> ProcessSpec:
+        """The client runs as the agent does, in the sandbox."""
         return replace(
             spec,
             executable=argv[0],
             argv=argv,
-            environment={**options.secrets, **self._client.environment, _MARK: config.directory},
+            environment={**secrets, **self._client.environment, _MARK: config.directory},
+            directory=config.directory,
             mark=_MARK,
             uid=None,
             gid=None,
             groups=(),
-            epilogue=(*self._client.prefix, *self._client.remove_command(options.name)),
         )
 
     async def wait_running(self, container_id: ContainerId) -> RunningNews | None:
         """Until the engine says that it has started. See ContainerRuntime."""
+        if container_id in self._looks:
+            return None
         found = await self._containers[container_id].wait_started()
         return RunningNews(data=found.data, ip_address=found.ip_address)
 
@@ -127,6 +147,9 @@ class DockerRuntime:
 
     async def cleanup(self, container_id: ContainerId) -> Limitation | None:
         """Until the engine runs nothing of it. See ContainerRuntime."""
+        if container_id in self._looks:
+            self._looks.discard(container_id)
+            await end_programs(str(container_id))
         container = self._containers.get(container_id)
         if container is None:
             return None
