@@ -6,7 +6,7 @@ import io
 import shutil
 import tarfile
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -102,9 +102,6 @@ class Containers:
         return (self.sandbox / f"{name}.err").read_text()
 
 
-Start = Callable[..., OciRuntime]
-
-
 @pytest.fixture
 def flags(tmp_path: Path, cgroups_root: str) -> AgentFlags:
     return AgentFlags(
@@ -145,14 +142,14 @@ def busybox_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def root(busybox_tree: Path, tmp_path: Path) -> Iterator[Root]:
+def root(busybox_tree: Path, tmp_path: Path) -> Root:
     """What an image's container has, of its own; an overlay."""
     own = {name: tmp_path / "root, or:so" / name for name in ("rootfs", "upper", "work")}
     for path in own.values():
         path.mkdir(parents=True)
     image = ImageRoot(image="busybox", digest="sha256:0", tree=str(busybox_tree), runtime=ImageRuntime())
     paths = {name: str(path) for name, path in own.items()}
-    yield Root(image=image, lower=str(busybox_tree), **paths)
+    return Root(image=image, lower=str(busybox_tree), **paths)
 
 
 @pytest.fixture

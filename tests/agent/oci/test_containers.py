@@ -7,16 +7,19 @@ import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.agent.oci.conftest import IMAGE_MOUNTS, Containers
+from tests.agent.oci.seen import cgroups_of, mounts, namespace_of, text
 from tests.cgroup_trees import cgroups_below
 from tfmesos.agent.images import Root
 from tfmesos.agent.isolators import Mount, View
 from tfmesos.supervision import ProcessSpec, Supervisors
 
 IMAGE = View(mounts=IMAGE_MOUNTS)
+WRITE = "echo of the image; rm /bin/ls; echo x > /new"
 
 
 @pytest.mark.parametrize(("program", "status"), [("exit 0", 0), ("exit 7", 7 << 8), ("kill -9 $$", signal.SIGKILL)])
@@ -34,21 +37,21 @@ async def test_a_container_with_an_image_sees_that_and_writes_beside_it(
     assert root.upper is not None
     assert (busybox_tree / "bin/ls").exists()
     assert not (busybox_tree / "new").exists()
-    assert Path(root.upper, "new").read_text() == "x\n"
+    assert text(root.upper, "new") == "x\n"
 
 
 async def test_a_copy_of_an_image_is_a_root_as_it_is(containers: Containers, root: Root, busybox_tree: Path) -> None:
     shutil.copytree(busybox_tree, root.rootfs, symlinks=True, dirs_exist_ok=True)
     copy = replace(root, lower=None, upper=None, work=None)
     assert (await containers.run("sh", "-c", "echo x > /new", root=copy, view=IMAGE)).wait_status == 0
-    assert Path(root.rootfs, "new").read_text() == "x\n"
+    assert text(root.rootfs, "new") == "x\n"
 
 
 async def test_no_mount_of_a_container_is_the_hosts(containers: Containers, root: Root) -> None:
-    before = Path("/proc/self/mountinfo").read_text()
+    before = mounts()
     process = await containers.start("sleep", "1000", root=root, view=IMAGE)
-    assert os.readlink(f"/proc/{process.task_pid}/ns/mnt") != os.readlink("/proc/self/ns/mnt")
-    assert Path("/proc/self/mountinfo").read_text() == before
+    assert namespace_of(process.task_pid, "mnt") != namespace_of("self", "mnt")
+    assert mounts() == before
     assert os.listdir(root.rootfs) == []
 
 
@@ -70,11 +73,9 @@ async def test_a_container_without_an_image_sees_the_host_and_what_is_mounted(
 async def test_a_container_has_its_cgroup_in_every_tree(
     containers: Containers, root: Root, cgroups_root: str, *, has_image: bool
 ) -> None:
-    process = await containers.start(
-        "sleep", "1000", root=root if has_image else None, view=IMAGE if has_image else View()
-    )
-    lines = Path(f"/proc/{process.task_pid}/cgroup").read_text().splitlines()
-    assert {line.split(":", 2)[2] for line in lines} == {f"/{cgroups_root}/c/oci"}
+    given: dict[str, Any] = {"root": root, "view": IMAGE} if has_image else {"view": View()}
+    process = await containers.start("sleep", "1000", **given)
+    assert cgroups_of(process.task_pid) == {f"/{cgroups_root}/c/oci"}
     await containers.end()
     assert [path for path in cgroups_below(cgroups_root) if path.name == "c"] == []
 
@@ -91,7 +92,7 @@ ulimit -Sa; ulimit -Ha; hostname; pwd; tty; id; echo $0 "$@"; env | sort | grep 
     "identity", [{}, {"uid": 65534, "gid": 65534, "groups": (65534, 1)}, {"uid": 12345, "gid": 54321, "groups": ()}]
 )
 async def test_a_program_is_otherwise_as_on_the_host(
-    containers: Containers, supervisors: Supervisors, sandbox: Path, identity: dict[str, int]
+    containers: Containers, supervisors: Supervisors, sandbox: Path, identity: dict[str, Any]
 ) -> None:
     # given a program that tells of itself
     argv = ("sh", "-c", SELF, "it", "with blanks", "", "ünï", "'\"$(x)\n\\")
@@ -103,7 +104,7 @@ async def test_a_program_is_otherwise_as_on_the_host(
         directory="/tmp",
         stdout=str(sandbox / "host.out"),
         stderr=str(sandbox / "host.err"),
-        **identity,  # type: ignore[arg-type]
+        **identity,
     )
     # when it runs on the host and in a container
     process = await supervisors.launch(spec)

@@ -29,19 +29,20 @@ from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.containerizer.runtimes import RunningNews
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.images import Root
-from tfmesos.agent.isolators import Limitation, Prepared
+from tfmesos.agent.isolators import IsolationFailed, Limitation, Mount, Namespace, Node, Prepared, View
 from tfmesos.agent.isolators.container_cgroups import lineage_of
-from tfmesos.agent.isolators.view import Mount, Namespace, Node, View
 from tfmesos.agent.oci import command
 from tfmesos.agent.oci.command import Commands, RootSteps
 from tfmesos.agent.oci.config import Place, container_json, process_json
 from tfmesos.agent.oci.finding import find_program
+from tfmesos.agent.oci.nodes import set_nodes
 from tfmesos.agent.oci.rights import Rights
 from tfmesos.agent.sandboxes.trees import remove_tree
 from tfmesos.cgroups import guest_path
 from tfmesos.supervision import ProcessSpec, Starter
 
 _MODE = 0o700
+_HOST_ROOT = "rootfs"
 _MAX_NAME = 200
 _log = logging.getLogger(__name__)
 
@@ -110,8 +111,21 @@ class OciRuntime:
     async def set_nodes(self, container_id: ContainerId, wanted: tuple[Node, ...], absent: tuple[Node, ...]) -> None:
         """Let the /dev of a container that runs have the wanted nodes, and not the absent ones. Idempotent.
 
-        Nothing happens to one without an image, which sees the host's. Raises IsolationFailed.
+        Nothing happens to one without an image, which sees the host's, and to one that has ended. Raises
+        IsolationFailed.
         """
+        if not wanted and not absent:
+            return
+        bundle = self._bundles / name_of(container_id)
+        namespace = None if (bundle / _HOST_ROOT).exists() else self._open_namespace(container_id)
+        if namespace is None:
+            return
+        try:
+            await asyncio.to_thread(set_nodes, namespace, wanted, absent)
+        except OSError as error:
+            raise IsolationFailed(f"cannot change the device nodes of container {container_id}: {error}") from error
+        finally:
+            os.close(namespace)
 
     def _prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> tuple[str, ...]:
         bundle = self._bundles / name_of(config.id)
@@ -157,6 +171,27 @@ class OciRuntime:
         except (OSError, ValueError):
             return None
 
+    def _open_namespace(self, container_id: ContainerId) -> int | None:
+        """A descriptor of its mount namespace; None if it has ended."""
+        pid = self._pid_of(container_id)
+        try:
+            namespace = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        if self._is_inside(container_id, pid):
+            return namespace
+        os.close(namespace)
+        return None
+
+    def _is_inside(self, container_id: ContainerId, pid: int | None) -> bool:
+        """Whether the process is the container's, and not another one that was given its pid since."""
+        cgroup = guest_path(self._cgroups_root, lineage_of(container_id))
+        try:
+            lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+        except OSError:
+            return False
+        return any(line.split(":", 2)[2] == cgroup for line in lines)
+
     def _names(self) -> set[str]:
         """Of all that has anything here."""
         return {name for directory in (self._state, self._bundles) for name in _entries(directory)}
@@ -201,8 +236,8 @@ def _has_terminal(spec: ProcessSpec) -> bool:
 def _lay_out(bundle: Path, root: Root | None) -> RootSteps:
     """Make what a bundle has of directories and links; how the root is made from it."""
     if root is None:
-        (bundle / "rootfs").mkdir()
-        return RootSteps(rootfs=str(bundle / "rootfs"), is_host=True)
+        (bundle / _HOST_ROOT).mkdir()
+        return RootSteps(rootfs=str(bundle / _HOST_ROOT), is_host=True)
     if root.lower is None or root.upper is None or root.work is None:
         return RootSteps(rootfs=root.rootfs)
     for link, target in ((command.LOWER, root.lower), (command.UPPER, root.upper), (command.WORK, root.work)):

@@ -1,0 +1,32 @@
+"""What this machine tells of processes; reads that do not block."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+
+def mounts() -> str:
+    """All that is mounted, as this process sees it."""
+    return Path("/proc/self/mountinfo").read_text()
+
+
+def cgroups_of(pid: int | None) -> set[str]:
+    """The path in each tree."""
+    return {line.split(":", 2)[2] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()}
+
+
+def namespace_of(pid: int | str | None, kind: str) -> str:
+    return os.readlink(f"/proc/{pid}/ns/{kind}")
+
+
+def text(*path: str) -> str:
+    return Path(*path).read_text()
+
+
+async def wait_text(path: Path, wanted: str) -> None:
+    """Until the file has it."""
+    async with asyncio.timeout(20):
+        while not path.exists() or wanted not in path.read_text():  # noqa: ASYNC110, ASYNC240
+            await asyncio.sleep(0.005)
