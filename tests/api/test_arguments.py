@@ -48,6 +48,7 @@ def test_the_arguments_become_options() -> None:
         env={"A": "b"},
         extra_config={"initializer": "i"},
         image="busybox",
+        shm="2g",
     ).to_options()
 
     assert [(job.name, job.num) for job in options.jobs] == [("ps", 2), ("worker", 1)]
@@ -55,7 +56,7 @@ def test_the_arguments_become_options() -> None:
     (volume,) = options.container.volumes
     assert (volume.source, volume.target) == ("/a", "/b")
     assert options.container.type is Containerizer.DOCKER
-    assert (options.container.image, options.container.force_pull) == ("busybox", True)
+    assert (options.container.image, options.container.force_pull, options.container.shm_mb) == ("busybox", True, 2048)
     assert options.environment == (("A", "b"),)
     assert options.extra_config.initializer == "i"
     assert options.directory == os.getcwd()
@@ -93,14 +94,15 @@ def test_the_image_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch
         ({"role": "a b"}, "cannot be a role"),
         ({"volumes": "/a"}, "a list of texts or a dict"),
         ({"volumes": ["a"]}, "absolute"),
+        ({"shm": "much"}, "the size of /dev/shm 'much' is not a number with its unit"),
         ({"containerizer_type": "LXC"}, "MESOS and DOCKER are allowed"),
         ({"containerizer_type": "DOCKER"}, "needs an image"),
         ({"protocol": "grpc+verbs"}, "grpc is allowed"),
         ({"env": {"A": 1}}, "env maps texts to texts"),
         ({"env": {"A=B": "1"}}, "A=B"),
         ({"extra_config": {"initializer": 3}}, "initializer"),
-        ({"image": "busybox"}, "cannot run image 'busybox'"),
-        ({"volumes": {"/tmp": "/elsewhere"}}, "mounts nothing"),
+        ({"image": "No Image"}, "Failed to parse docker image 'No Image'"),
+        ({"volumes": {"/no/such": "/elsewhere"}}, "does not exist on this machine"),
         ({"master": "not a master"}, "not a master"),
     ],
 )

@@ -16,12 +16,13 @@ REFUSED = "127.0.0.1:9"
         (["-w", "1", "-V", "", "--", "true"], 2, "volume"),
         (["-w", "1", "-V", ":/b", "--", "true"], 2, "volume"),
         (["-w", "1", "-V", "relative:/b", "--", "true"], 2, "absolute"),
-        (["-w", "1", "-V", "/tmp:/b", "--", "true"], 2, "the embedded cluster mounts nothing"),
+        (["-w", "1", "-V", "/tmp:/b:xy", "--", "true"], 2, "ro and rw are allowed"),
         (["-w", "1", "-V", "/no/such", "--", "true"], 2, "does not exist"),
         (["-w", "1", "-Gw", "-1", "--", "true"], 2, "cannot be negative"),
         (["-w", "1", "-Gw", "0.5", "--", "true"], 2, "whole number"),
         (["-w", "1", "-Gw", "1", "--local-worker", "--", "true"], 2, "a local worker is given no GPUs here"),
-        (["-w", "1", "--image", "busybox", "--", "true"], 2, "cannot run image 'busybox'"),
+        (["-w", "1", "--image", "", "--", "true"], 2, "the image '' must be one line"),
+        (["-w", "1", "--shm", "2", "--", "true"], 2, "is not a number with its unit, as 512m or 2g"),
         (["-w", "1", "-C", "DOCKER", "--", "true"], 2, "needs an image"),
         (["-w", "1", "-C", "LXC", "--", "true"], 2, "MESOS and DOCKER are allowed"),
         (["-w", "1", "-n", "a\nb", "--", "true"], 2, "control characters"),
@@ -49,7 +50,8 @@ def test_the_environment_names_a_master_and_an_image(workplace: Workplace) -> No
     refused = workplace.run(*TFRUN, "-w", "1", "--", "true", MESOS_MASTER=REFUSED)
     assert (refused.status, REFUSED in refused.errors) == (69, True)
 
-    image = workplace.run(*TFRUN, "-w", "1", "--", "true", DOCKER_IMAGE="busybox")
-    assert (image.status, "cannot run image 'busybox'" in image.errors) == (2, True)
+    image = workplace.run(*TFRUN, "-w", "1", "--", "true", DOCKER_IMAGE="No Image")
+    assert image.errors.startswith("tfrun: Failed to parse docker image 'No Image': ")
+    assert (image.status, len(image.errors.splitlines())) == (2, 1)
 
     assert workplace.run(*TFRUN, "-w", "1", "-m", "local", "--", "true", MESOS_MASTER=REFUSED).status == 0

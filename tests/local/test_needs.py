@@ -1,11 +1,17 @@
 """What the embedded cluster offers and refuses."""
 
+import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tfmesos.launcher import ContainerOptions, Job, RunOptions, Volume
+from tfmesos.agent import AgentFlags
+from tfmesos.launcher import Containerizer, ContainerOptions, Job, RunOptions, Volume
 from tfmesos.local import LocalNeeds, LocalRefusal, check_options
+from tfmesos.local.agent_flags import build_flags, contained
 from tfmesos.local.handover import Answer, Handover
 from tfmesos.local.machine import Machine, read_machine, resources_text, size_notes
 from tfmesos.resources import Resources
@@ -41,13 +47,29 @@ def test_this_machine_has_something() -> None:
     assert machine.mem_mb > 100
 
 
-def options(*volumes: str, image: str | None = None, local_worker: bool = False, gpus: int = 0) -> RunOptions:
-    return RunOptions(
-        jobs=(Job("worker", 2, gpus=gpus),),
-        framework_name="test",
-        container=ContainerOptions(image=image, volumes=tuple(map(Volume.parse, volumes))),
-        local_worker=local_worker,
-    )
+def options(
+    *volumes: str,
+    image: str | None = None,
+    shm_mb: int | None = None,
+    kind: Containerizer | None = None,
+    local_worker: bool = False,
+    gpus: int = 0,
+) -> RunOptions:
+    container = ContainerOptions(type=kind, image=image, volumes=tuple(map(Volume.parse, volumes)), shm_mb=shm_mb)
+    jobs = (Job("worker", 2, gpus=gpus),)
+    return RunOptions(jobs=jobs, framework_name="test", container=container, local_worker=local_worker)
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who is not root."""
+    monkeypatch.setattr(os, "geteuid", lambda: 65534)
+
+
+@pytest.fixture
+def root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root, as far as can be asked."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
 
 
 def test_a_local_worker_is_given_no_gpus() -> None:
@@ -56,28 +78,83 @@ def test_a_local_worker_is_given_no_gpus() -> None:
         check_options(options(local_worker=True, gpus=1))
 
 
-def test_an_image_is_refused() -> None:
-    with pytest.raises(LocalRefusal, match="cannot run image 'busybox'"):
-        check_options(options(image="busybox"))
+@pytest.mark.usefixtures("root")
+def test_root_may_have_all_kinds_of_containers(tmp_path: Path) -> None:
+    check_options(options(f"{tmp_path}:/data:ro", image="busybox", shm_mb=64))
 
 
-def test_a_volume_that_is_there_already_is_accepted(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("nobody")
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        (options(image="busybox"), r"^image 'busybox' needs root here: run this as root, or give a cluster with -m, "),
+        (options("/etc:/x"), r"^volume '/etc:/x' has to be mounted, which needs root: run this as root"),
+        (options("/etc:/etc:ro"), r"^volume '/etc:/etc:ro' has to be mounted"),
+        (options(shm_mb=64), r"^a /dev/shm of 64 MB has to be mounted"),
+    ],
+)
+def test_others_are_told_in_a_line_what_needs_root(asked: RunOptions, text: str) -> None:
+    with pytest.raises(LocalRefusal, match=text):
+        check_options(asked)
+
+
+@pytest.mark.usefixtures("nobody")
+def test_others_may_have_what_docker_makes_or_what_is_there_already(tmp_path: Path) -> None:
     check_options(options(str(tmp_path)))
-
-
-def test_a_volume_to_mount_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LocalRefusal, match="the embedded cluster mounts nothing"):
-        check_options(options(f"{tmp_path}:/data"))
+    check_options(options(f"{tmp_path}:/data", image="busybox", kind=Containerizer.DOCKER))
 
 
 def test_a_volume_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(LocalRefusal, match="'/no/such' does not exist"):
-        check_options(options("/no/such"))
+    with pytest.raises(LocalRefusal, match="'/no/such' does not exist on this machine"):
+        check_options(options("/no/such:/data", image="busybox"))
 
 
-def test_a_volume_cannot_be_made_read_only(tmp_path: Path) -> None:
-    with pytest.raises(LocalRefusal, match="cannot be read-only"):
-        check_options(options(f"{tmp_path}:{tmp_path}:ro"))
+# -- what its agent is told
+
+
+def flags(environ: Mapping[str, str] | None = None) -> AgentFlags:
+    return build_flags(
+        environ or {}, master="127.0.0.1:5050", ip="127.0.0.1", port=5051, work_dir="/w", resources="cpus:1"
+    )
+
+
+def test_a_plain_job_needs_no_root() -> None:
+    told = contained(flags(), needs())
+
+    assert (told.launcher, told.image_providers, told.containerizers) == ("posix", (), ("mesos",))
+
+
+@pytest.mark.parametrize(
+    ("asked", "isolation"),
+    [
+        ({"image": "x"}, "filesystem/linux,docker/runtime"),
+        ({"has_mounts": True}, "filesystem/linux"),
+        ({"has_shm": True}, "filesystem/linux,namespaces/ipc"),
+        ({"image": "x", "gpus": 1}, "filesystem/linux,docker/runtime,cgroups/devices,gpu/nvidia"),
+    ],
+)
+def test_a_contained_job_is_given_the_isolators_it_needs(asked: dict[str, Any], isolation: str) -> None:
+    told = contained(flags(), replace(needs(), **asked))
+
+    assert (told.launcher, told.isolation) == ("linux", isolation)
+    assert told.image_providers == (("DOCKER",) if "image" in asked else ())
+
+
+def test_a_job_in_docker_needs_the_engine_only() -> None:
+    told = contained(flags(), replace(needs(), image="x", in_docker=True, has_mounts=True))
+
+    assert (told.containerizers, told.launcher, told.image_providers) == (("docker", "mesos"), "posix", ())
+
+
+def test_images_are_kept_in_the_users_cache(tmp_path: Path) -> None:
+    assert flags({"XDG_CACHE_HOME": str(tmp_path)}).docker_store_dir == f"{tmp_path}/tfmesos/images"
+    assert flags({"XDG_CACHE_HOME": "x"}).docker_store_dir.endswith("/.cache/tfmesos/images")
+
+
+def test_the_user_says_where_this_machine_keeps_things_and_nothing_else() -> None:
+    told = flags({"MESOS_DOCKER_REGISTRY": "/images", "MESOS_OCI_RUNTIME": "crun", "MESOS_IP": "0.0.0.0"})
+
+    assert (told.docker_registry, told.oci_runtime, told.ip) == ("/images", "crun", "127.0.0.1")
 
 
 def test_what_is_handed_over_arrives_whole() -> None:

@@ -14,6 +14,7 @@ from tfmesos.launcher import (
     RunOptions,
     Volume,
     jobs_from,
+    parse_shm,
 )
 
 __all__ = ["ClusterArguments", "Jobs", "Volumes", "build_container", "working_directory"]
@@ -37,6 +38,7 @@ class ClusterArguments:
     env: Mapping[str, str] | None = None
     extra_config: Mapping[str, object] | None = None
     image: str | None = None
+    shm: str | None = None
     time_limit_s: float | None = None
     fail_fast: bool = False
     checkpoint: bool = False
@@ -50,7 +52,11 @@ class ClusterArguments:
             framework_name=_text(self.name, "the name") if self.name is not None else _default_name(),
             role=_text(self.role or "*", "the role"),
             container=build_container(
-                self.containerizer_type, self.image, _volumes(self.volumes), force_pull=self.force_pull_image
+                self.containerizer_type,
+                self.image,
+                _volumes(self.volumes),
+                force_pull=self.force_pull_image,
+                shm=_text(self.shm, "shm") if self.shm is not None else None,
             ),
             environment=tuple(_environment(self.env)),
             inherited=dict(os.environb),
@@ -65,14 +71,24 @@ class ClusterArguments:
 
 
 def build_container(
-    containerizer_type: str | None, image: str | None, volumes: Iterable[Volume], *, force_pull: bool
+    containerizer_type: str | None,
+    image: str | None,
+    volumes: Iterable[Volume],
+    *,
+    force_pull: bool,
+    shm: str | None,
 ) -> ContainerOptions:
-    """What tasks run in; without `image`, DOCKER_IMAGE counts. Raises JobSpecError."""
-    kind = (containerizer_type or Containerizer.MESOS).upper()
-    if kind not in Containerizer.__members__:
+    """What tasks run in; without `image`, DOCKER_IMAGE counts. `shm` is a size as `2g`. Raises JobSpecError."""
+    kind = containerizer_type.upper() if containerizer_type else None
+    if kind is not None and kind not in Containerizer.__members__:
         raise JobSpecError(f"the containerizer {containerizer_type!r} does not exist: MESOS and DOCKER are allowed")
-    image = image or os.environ.get("DOCKER_IMAGE") or None
-    return ContainerOptions(type=Containerizer(kind), image=image, volumes=tuple(volumes), force_pull=force_pull)
+    return ContainerOptions(
+        type=Containerizer(kind) if kind is not None else None,
+        image=image if image is not None else os.environ.get("DOCKER_IMAGE") or None,
+        volumes=tuple(volumes),
+        force_pull=force_pull,
+        shm_mb=parse_shm(shm) if shm is not None else None,
+    )
 
 
 def working_directory() -> str:

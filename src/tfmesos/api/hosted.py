@@ -151,4 +151,8 @@ def _needs(options: RunOptions) -> LocalNeeds:
         gpus=round(sum(job.gpus * count for job, count in counted)),
         ports=sum(count for _, count in counted) + _SPARE_PORTS,
         visible_cards=options.visible_cards,
+        image=options.container.image,
+        in_docker=options.container.is_docker,
+        has_mounts=bool(options.container.mounted),
+        has_shm=options.container.shm_mb is not None,
     )

@@ -131,6 +131,7 @@ def cluster(
     extra_config: Mapping[str, object] | None = None,
     forward_addresses: Mapping[str, str] | None = None,
     image: str | None = None,
+    shm: str | None = None,
     time_limit_s: float | None = None,
     fail_fast: bool = False,
     checkpoint: bool = False,
@@ -141,7 +142,8 @@ def cluster(
     it MESOS_MASTER counts; without that, or as `local`, the cluster is made on this machine for this job.
     `quiet` hides what tasks print. `volumes` are `{source: target}` or texts `SRC[:DST[:ro|rw]]`; `env` is the tasks'
     environment; `extra_config` has the shell commands `initializer` and `finalizer`; `image` is a container image
-    (without it DOCKER_IMAGE counts). `forward_addresses` of 0.0.10 has no meaning any more.
+    (without it DOCKER_IMAGE counts), `shm` the size of the tasks' /dev/shm, as `2g`. `forward_addresses` of 0.0.10 has
+    no meaning any more.
     Raises JobSpecError here; in the block, at its next use and at its end, JobFailed when the job fails.
     """
     if forward_addresses:
@@ -158,6 +160,7 @@ def cluster(
         env=env,
         extra_config=extra_config,
         image=image,
+        shm=shm,
         time_limit_s=time_limit_s,
         fail_fast=fail_fast,
         checkpoint=checkpoint,

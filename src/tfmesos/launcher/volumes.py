@@ -31,6 +31,10 @@ class Volume:
         source, target = (posixpath.normpath(path) for path in (parts[0], parts[-1]))
         return cls(source=source, target=target, read_only=mode == "ro")
 
+    def __str__(self) -> str:
+        """As the user could have written it."""
+        return f"{self.source}:{self.target}{':ro' if self.read_only else ''}"
+
     @property
     def is_there_already(self) -> bool:
         """Whether a task without an image sees it without a mount: both paths are one, and it is as it is."""

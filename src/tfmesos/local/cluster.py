@@ -12,7 +12,7 @@ from typing import Self
 
 from tfmesos.launcher import NeverFits
 from tfmesos.local.directories import RunDirectory, RuntimeDirectory, runs_dir
-from tfmesos.local.errors import LocalClusterDied, LocalClusterError
+from tfmesos.local.errors import LocalClusterDied, LocalClusterError, LocalRefusal
 from tfmesos.local.handover import Answer, Handover
 from tfmesos.local.needs import LocalNeeds
 from tfmesos.local.process import ChildProcess
@@ -78,7 +78,10 @@ class LocalCluster:
         return self._process.pid
 
     async def wait_ready(self) -> None:
-        """Wait until master and agent serve. Raises `LocalClusterError` naming the log, NeverFits for too few GPUs."""
+        """Wait until master and agent serve.
+
+        Raises `LocalClusterError` naming the log, NeverFits for too few GPUs, LocalRefusal for what cannot be served.
+        """
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
                 line = await self._process.read_line()
@@ -93,6 +96,8 @@ class LocalCluster:
         answer = Answer.from_json(line)
         if answer.error is not None and answer.never_fits:
             raise NeverFits(answer.error)
+        if answer.error is not None and answer.refused:
+            raise LocalRefusal(answer.error)
         if answer.error is not None:
             raise LocalClusterError(f"cannot start the embedded cluster: {answer.error}", log_path=self.log_path)
         self.notes = answer.notes

@@ -3,6 +3,10 @@
 import json
 from dataclasses import asdict, dataclass
 
+from tfmesos.errors import TfmesosError
+from tfmesos.flags import FlagError
+from tfmesos.launcher import NeverFits
+from tfmesos.local.errors import LocalRefusal
 from tfmesos.local.needs import LocalNeeds
 
 __all__ = ["Answer", "Handover"]
@@ -34,12 +38,19 @@ class Handover:
 class Answer:
     """One line: the cluster is ready, with notes for the user, or it could not start.
 
-    `never_fits`: the error is that this machine has too little.
+    `never_fits`: the error is that this machine has too little; `refused`: that it cannot serve what is asked.
     """
 
     notes: tuple[str, ...] = ()
     error: str | None = None
     never_fits: bool = False
+    refused: bool = False
+
+    @classmethod
+    def of(cls, error: TfmesosError) -> "Answer":
+        """It could not start."""
+        refused = isinstance(error, LocalRefusal | FlagError)
+        return cls(error=str(error), never_fits=isinstance(error, NeverFits), refused=refused)
 
     def to_json(self) -> bytes:
         """One line."""

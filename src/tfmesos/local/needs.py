@@ -11,9 +11,11 @@ __all__ = ["LocalNeeds", "check_options"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalNeeds:
-    """The sums over all tasks of a job: cpus, memory in MB, gpus, and the number of ports.
+    """The sums over all tasks of a job: cpus, memory in MB, gpus, and the number of ports; and what tasks run in.
 
     `visible_cards`: the launcher's CUDA_VISIBLE_DEVICES, which its job is not to go beyond; None where it is not set.
+    `image`: what the tasks run in, `in_docker` or not. `has_mounts`: they have volumes that need a mount. `has_shm`:
+    they have a /dev/shm of their own.
     """
 
     cpus: float
@@ -21,24 +23,34 @@ class LocalNeeds:
     gpus: int = 0
     ports: int
     visible_cards: str | None = None
+    image: str | None = None
+    in_docker: bool = False
+    has_mounts: bool = False
+    has_shm: bool = False
+
+    @property
+    def is_contained(self) -> bool:
+        """Whether the agent itself makes what the tasks see, which only root can."""
+        return not self.in_docker and (self.image is not None or self.has_mounts or self.has_shm)
 
 
 def check_options(options: RunOptions) -> None:
     """Refuse, before anything starts, what the embedded cluster cannot serve.
 
-    Nothing is mounted, so a volume whose two paths are the same existing path is there already, but only as it is.
-    Which GPUs there are is seen only when it starts. Raises `LocalRefusal`.
+    Which GPUs and which tools for containers there are is seen only when it starts. Raises `LocalRefusal`.
     """
-    image = options.container.image
+    chosen = options.container
     if options.local_worker and any(job.gpus for job in options.jobs):
         raise LocalRefusal("a local worker is given no GPUs here: leave --local-worker out, or give a cluster with -m")
-    if image is not None:
-        raise LocalRefusal(f"the embedded cluster cannot run image '{image}': give a cluster with -m, or no image")
-    for volume in options.container.volumes:
-        if volume.source != volume.target:
-            paths = f"{volume.source}:{volume.target}"
-            raise LocalRefusal(f"volume '{paths}' must name one path twice: the embedded cluster mounts nothing")
-        if volume.read_only:
-            raise LocalRefusal(f"volume '{volume.source}' cannot be read-only: the embedded cluster mounts nothing")
+    for volume in chosen.volumes:
         if not os.path.exists(volume.source):
             raise LocalRefusal(f"volume '{volume.source}' does not exist on this machine")
+    if os.geteuid() == 0 or chosen.is_docker:
+        return
+    remedy = "run this as root, or give a cluster with -m"
+    if chosen.image is not None:
+        raise LocalRefusal(f"image '{chosen.image}' needs root here: {remedy}, or leave it to docker with -C DOCKER")
+    for volume in chosen.mounted:
+        raise LocalRefusal(f"volume '{volume}' has to be mounted, which needs root: {remedy}")
+    if chosen.shm_mb is not None:
+        raise LocalRefusal(f"a /dev/shm of {chosen.shm_mb} MB has to be mounted, which needs root: {remedy}")

@@ -10,14 +10,13 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from tfmesos.agent import AgentFlags
 from tfmesos.discovery import EMBEDDED_MASTER_PID
 from tfmesos.errors import TfmesosError
-from tfmesos.launcher import NeverFits
+from tfmesos.local.agent_flags import build_flags
 from tfmesos.local.directories import remove_old_runs, remove_stale_runtime_dirs
 from tfmesos.local.embedded_agent import AgentStart
 from tfmesos.local.handover import Answer, Handover
@@ -34,7 +33,6 @@ _HOST, _MASTER_PORT = EMBEDDED_MASTER_PID.host, EMBEDDED_MASTER_PID.port
 _AGENT_PORT = 5051
 """Made up as the master's: libprocess names a process by host and port, but these two listen on unix sockets only."""
 
-_GRACE_S = 3.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -48,7 +46,7 @@ def run(handover: Handover, answers: BinaryIO) -> int:
     except TfmesosError as error:
         _LOG.error("cannot serve: %s", error)
         _tidy(handover)  # before the answer: the launcher ends this process as soon as it has that
-        _give(answers, Answer(error=str(error), never_fits=isinstance(error, NeverFits)))
+        _give(answers, Answer.of(error))
         return error.exit_status
     finally:
         # The launcher does it too, unless it is gone.
@@ -108,22 +106,14 @@ def _master_flags() -> MasterFlags:
 
 
 def _agent_flags(handover: Handover, resources: str) -> AgentFlags:
-    flags = AgentFlags(
+    return build_flags(
+        os.environ,
         master=f"{_HOST}:{_MASTER_PORT}",
         ip=_HOST,
         port=_AGENT_PORT,
-        hostname=_HOST,
         work_dir=f"{handover.work_dir}/agent",
         resources=resources,
-        launcher="posix",
-        cgroups_root="tfmesos",
-        switch_user=False,
-        registration_backoff_factor=0.0,
-        executor_shutdown_grace_period=_GRACE_S,
-        recovery_timeout=0.0,  # no agent comes after this one
     )
-    nvml = os.environ.get("MESOS_NVIDIA_LIB")
-    return flags if nvml is None else replace(flags, nvidia_library=nvml)
 
 
 @contextlib.contextmanager

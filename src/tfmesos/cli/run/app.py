@@ -44,6 +44,7 @@ def build_options(options: TfrunOptions) -> RunOptions:
             options.image,
             [Volume.parse(text) for text in options.volume],
             force_pull=options.force_pull_image,
+            shm=options.shm,
         ),
         environment=options.env,
         inherited=dict(os.environb),

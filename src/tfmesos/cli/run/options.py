@@ -31,7 +31,7 @@ class TfrunOptions:
         "--containerizer_type",
         metavar="TYPE",
         default=None,
-        help="containerizer for images: MESOS or DOCKER (MESOS)",
+        help="containerizer for images: MESOS or DOCKER (MESOS; DOCKER at a master before Mesos 1.0)",
     )
     force_pull_image: bool = option(
         "-f", "--force_pull_image", default=False, help="pull the image even if the agent has it"
@@ -61,7 +61,7 @@ class TfrunOptions:
         metavar="SRC[:DST[:ro|rw]]",
         default=(),
         is_list=True,
-        help="directory of the agent's machine for the tasks, absolute; may be given again",
+        help="directory of the agent's machine, absolute, and where the tasks see it; may be given again",
     )
     role: str | None = option("-r", "--role", metavar="ROLE", default=None, help="role in Mesos (*)")
     extra_config: str | None = option(
@@ -82,7 +82,13 @@ class TfrunOptions:
         "--local-worker", default=False, help="run worker 0 here, in the foreground, with this terminal"
     )
     image: str | None = option(
-        "--image", metavar="IMAGE", default=None, help="container image for the tasks; without it DOCKER_IMAGE counts"
+        "--image",
+        metavar="IMAGE",
+        default=None,
+        help="container image for the tasks, with python3 in it; without it DOCKER_IMAGE counts",
+    )
+    shm: str | None = option(
+        "--shm", metavar="SIZE", default=None, help="size of the tasks' /dev/shm, as 512m or 2g (the agent's own)"
     )
     env: tuple[tuple[str, str], ...] = option(
         "--env",

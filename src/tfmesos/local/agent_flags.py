@@ -1,0 +1,81 @@
+"""What the agent of the embedded cluster is told. Pure."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tfmesos.agent import AgentFlags
+from tfmesos.flags import load_flags
+from tfmesos.local.needs import LocalNeeds
+
+__all__ = ["USERS_VARIABLES", "build_flags", "contained", "counted", "enforced"]
+
+USERS_VARIABLES = (
+    "MESOS_DOCKER",
+    "MESOS_DOCKER_CONFIG",
+    "MESOS_DOCKER_REGISTRY",
+    "MESOS_DOCKER_SOCKET",
+    "MESOS_DOCKER_STORE_DIR",
+    "MESOS_IMAGE_PROVISIONER_BACKEND",
+    "MESOS_NVIDIA_INJECTION",
+    "MESOS_NVIDIA_LIB",
+    "MESOS_OCI_RUNTIME",
+)
+"""Flags of an agent that a user may set in the environment: where this machine keeps what tasks need."""
+
+_GRACE_S = 3.0
+_ENFORCED = "cgroups/devices,gpu/nvidia"
+_COUNTED = "posix/cpu,posix/mem,posix/gpus"
+
+
+def build_flags(
+    environ: Mapping[str, str], *, master: str, ip: str, port: int, work_dir: str, resources: str
+) -> AgentFlags:
+    """What is so for every job. Raises FlagError for a variable of the user."""
+    given = {name: environ[name] for name in USERS_VARIABLES if environ.get(name)}
+    given.setdefault("MESOS_DOCKER_STORE_DIR", f"{_cache_home(environ)}/tfmesos/images")
+    config = os.path.expanduser("~/.docker/config.json")
+    if os.path.isfile(config):
+        given.setdefault("MESOS_DOCKER_CONFIG", config)
+    return replace(
+        load_flags(AgentFlags, [f"--master={master}", f"--work_dir={work_dir}"], given),
+        ip=ip,
+        port=port,
+        hostname=ip,
+        resources=resources,
+        launcher="posix",
+        cgroups_root="tfmesos",
+        switch_user=False,
+        registration_backoff_factor=0.0,
+        executor_shutdown_grace_period=_GRACE_S,
+        recovery_timeout=0.0,  # no agent comes after this one
+    )
+
+
+def counted(flags: AgentFlags) -> AgentFlags:
+    """GPUs are counted, and tasks told of their own."""
+    return replace(flags, isolation=_COUNTED)
+
+
+def enforced(flags: AgentFlags) -> AgentFlags:
+    """No task can open a GPU but its own."""
+    return replace(flags, isolation=_ENFORCED)
+
+
+def contained(flags: AgentFlags, needs: LocalNeeds) -> AgentFlags:
+    """With what the tasks of a job are to run in."""
+    if needs.in_docker:
+        return replace(flags, containerizers=("docker", "mesos"))
+    if not needs.is_contained:
+        return flags
+    names = ["filesystem/linux", *(["docker/runtime"] if needs.image is not None else [])]
+    names += ["namespaces/ipc"] if needs.has_shm else []
+    names += [_ENFORCED] if needs.gpus else []
+    providers = ("DOCKER",) if needs.image is not None else ()
+    return replace(flags, launcher="linux", isolation=",".join(names), image_providers=providers)
+
+
+def _cache_home(environ: Mapping[str, str]) -> str:
+    """XDG base directory specification: a relative path there is to be ignored."""
+    given = environ.get("XDG_CACHE_HOME", "")
+    return given if os.path.isabs(given) else os.path.expanduser("~/.cache")
