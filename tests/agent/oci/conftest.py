@@ -15,7 +15,7 @@ import pytest
 
 from tests.images import busybox_image
 from tfmesos.agent import AgentFlags
-from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind, RuntimeName
+from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind, LaunchFailed, RuntimeName
 from tfmesos.agent.images import ImageRoot, ImageRuntime, Root
 from tfmesos.agent.isolators import Isolation, Mount, View, build_isolation
 from tfmesos.agent.oci import OciRuntime
@@ -25,6 +25,7 @@ from tfmesos.wire import mesos_pb2
 IMAGE_MOUNTS = (
     Mount(source="proc", target="/proc", type="proc", options=("nosuid", "noexec", "nodev")),
     Mount(source="tmpfs", target="/dev", type="tmpfs", options=("nosuid", "strictatime", "mode=755")),
+    Mount(source="devpts", target="/dev/pts", type="devpts", options=("nosuid", "newinstance", "ptmxmode=0666")),
 )
 """The least that a program in an image wants."""
 _ENVIRONMENT = {"PATH": "/bin:/usr/bin", "MESOS_SANDBOX": "/"}
@@ -76,7 +77,11 @@ class Containers:
             console=console,
             record_dir=str(record),
         )
-        spec = await self.runtime.prepare(config, prepared, replace(spec, **changes))
+        try:
+            spec = await self.runtime.prepare(config, prepared, replace(spec, **changes))
+        except LaunchFailed:
+            await self._clean_up(config.id)
+            raise
         self.started[config.id] = await self.supervisors.launch(spec)
         await self.started[config.id].release()
         return self.started[config.id]
@@ -86,6 +91,9 @@ class Containers:
         process = self.started.pop(container_id)
         process.kill(0.0)
         await process.wait()
+        await self._clean_up(container_id)
+
+    async def _clean_up(self, container_id: ContainerId) -> None:
         await self.runtime.cleanup(container_id)
         await self.isolation.cleanup(container_id)
 
