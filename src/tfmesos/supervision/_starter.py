@@ -34,7 +34,7 @@ class Starting:
         self._stderr: int | None = None
         streams = streams or Files(program)
         try:
-            with as_user(program), in_directory(program.directory):
+            with as_user(program):
                 ends = streams.open()
             self._stderr = os.dup(ends[2])
             with in_cgroups(program), in_directory(dirname(self._pid_file)):

@@ -55,8 +55,8 @@ class ProcessSpec:
     one of a hierarchy; the supervisor stays outside. A cgroup that cannot be entered: the program is not started.
     `cgroup_directories`: what goes with the last program in it, the innermost first. The supervisor removes them, if
     empty, when the program ends, this process is gone, and no other is expected (which finds them there, then).
-    `starter`: what makes the main process; `executable`, `argv`, `environment` and the user are its affair then (`uid`
-    and `gid` still own the files). A kill meanwhile ends it.
+    `starter`: what makes the main process; `executable`, `argv`, `environment`, `directory` and the user are its affair
+    then (`uid` and `gid` still own the files, whose paths are absolute). A kill meanwhile ends it.
     `epilogue`: a command, complete, run once in / when nothing of the program is left and nobody else will clean up
     after it: where `cgroup_directories` are removed, before that.
     `console`: stdin and the output can be attached to (`Supervised.console`); needs `record_dir`.
