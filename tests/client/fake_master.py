@@ -1,6 +1,7 @@
 """A master that does what a stock one does not do on demand. Verified by the same contract as the stock master."""
 
 import asyncio
+import json
 import uuid
 from collections import deque
 from dataclasses import dataclass, field
@@ -36,14 +37,18 @@ class FakeMaster:
     """Speaks the scheduler API in protobuf; no agents, so no offers but those a test sends."""
 
     heartbeat_s: float = 15.0
+    version: str = "1.11.0"
     answers: deque[tuple[int, str, dict[str, str]]] = field(default_factory=deque)
     """Given, one after the other, to the next requests instead of a real answer."""
     calls: list[Call] = field(default_factory=list)
+    heard: asyncio.Queue[Call] = field(default_factory=asyncio.Queue)
+    """The same, to wait for."""
     paths: list[str] = field(default_factory=list)
     stream_ids: list[str | None] = field(default_factory=list)
     frameworks: dict[str, Framework] = field(default_factory=dict)
     completed: set[str] = field(default_factory=set)
     subscribed: asyncio.Queue[Framework] = field(default_factory=asyncio.Queue)
+    infos: list[mesos_pb2.FrameworkInfo] = field(default_factory=list)
     _count: int = 0
 
     async def start(self) -> None:
@@ -57,6 +62,8 @@ class FakeMaster:
         await self._server.close()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/version":
+            return reply(200, json.dumps({"version": self.version}))
         call = Call.FromString(await request.read())
         self.paths.append(request.path)
         self.stream_ids.append(request.headers.get("Mesos-Stream-Id"))
@@ -68,6 +75,7 @@ class FakeMaster:
         return self._answer(call, request)
 
     async def _subscribe(self, call: Call, request: web.BaseRequest) -> web.StreamResponse:
+        self.infos.append(call.subscribe.framework_info)
         id_ = call.framework_id.value or f"fake-{self._next():04}"
         stream = StreamReply(PROTOBUF, {"Mesos-Stream-Id": str(uuid.uuid4())})
         framework = Framework(id_, stream._headers["Mesos-Stream-Id"], stream)
@@ -104,6 +112,7 @@ class FakeMaster:
         if request.headers.get("Mesos-Stream-Id") != framework.stream_id:
             return reply(400, "The stream ID included in this request didn't match")
         self.calls.append(call)
+        self.heard.put_nowait(call)
         if call.type == Call.TEARDOWN:
             del self.frameworks[framework.id]
             self.completed.add(framework.id)
