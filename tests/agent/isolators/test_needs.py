@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -88,4 +89,43 @@ def test_all_cgroups_are_those_that_the_machine_has() -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root")
 
-    assert wanted_isolators(replace(FLAGS, isolation="cgroups/all"), _machine("cpu")).names == ("cgroups/cpu",)
+    names = wanted_isolators(replace(FLAGS, isolation="cgroups/all"), _machine("cpu")).names
+
+    assert names == ("filesystem/posix", "cgroups/cpu", "environment_secret")
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (
+            {"image_providers": ("DOCKER",)},
+            "--image_providers: The 'filesystem/linux' isolator must be enabled for container image support: "
+            "--isolation=filesystem/linux,docker/runtime",
+        ),
+        (
+            {"image_providers": ("DOCKER",), "isolation": "filesystem/linux", "launcher": "posix"},
+            "--image_providers: The 'linux' launcher must be used for container image support: --launcher=linux",
+        ),
+        (
+            {"isolation": "linux/nnp", "launcher": "posix"},
+            "--isolation: Failed to create isolator 'linux/nnp': it requires the 'linux' launcher: --launcher=linux",
+        ),
+        (
+            {
+                "isolation": "linux/capabilities",
+                "effective_capabilities": '{"capabilities":["NET_RAW","KILL"]}',
+                "bounding_capabilities": '{"capabilities":["KILL"]}',
+            },
+            "--effective_capabilities: CAP_NET_RAW not allowed by --bounding_capabilities",
+        ),
+    ],
+)
+def test_what_contradicts_another_flag_is_told_when_the_agent_starts(flags: dict[str, Any], text: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+
+    with pytest.raises(BadAgentFlags) as refused:
+        build_isolation(replace(FLAGS, **flags), "nobody")
+
+    assert str(refused.value) == text

@@ -15,7 +15,7 @@ from tfmesos.agent.containerizer.container import Container
 from tfmesos.agent.containerizer.errors import LaunchFailed
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.containerizer.orphans import Orphans
-from tfmesos.agent.containerizer.refusals import config_fault
+from tfmesos.agent.containerizer.refusals import Refusals
 from tfmesos.agent.containerizer.runtime_dir import RuntimeDir
 from tfmesos.agent.containerizer.spawner import Spawner, Surroundings
 from tfmesos.agent.containerizer.specification import container_environment
@@ -42,6 +42,7 @@ class Containerizer:
         """Without an isolation nothing keeps containers apart; with one, `close` closes it."""
         self._flags = flags
         self._supervisors = supervisors
+        self._refusals = Refusals(flags)
         self._tree = ContainerTree()
         self.fetcher = Fetcher(flags, supervisors, os.environ)
         """For its metrics."""
@@ -204,7 +205,7 @@ class Containerizer:
         parent = self._parent_of(config)
         if parent is not None:
             config = _inherited(config, parent.config)
-        fault = config_fault(config)
+        fault = self._refusals.fault(config)
         if fault:
             raise LaunchFailed(fault)
         identity = self._identity(config.user)

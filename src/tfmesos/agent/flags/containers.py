@@ -33,6 +33,30 @@ def _parse_allowed_devices(text: str) -> str:
     return text
 
 
+def _parse_capabilities(text: str) -> str:
+    from tfmesos.agent.isolators import parse_capabilities
+
+    parse_capabilities(text)
+    return text
+
+
+def _parse_container_info(text: str) -> str:
+    from tfmesos.agent.containerizer.defaults import parse_container_info
+
+    parse_container_info(text)
+    return text
+
+
+def _parse_absolute(text: str) -> str:
+    if not text.startswith("/") or ".." in text.split("/") or not text.strip("/"):
+        raise FlagError(f"{text!r}: an absolute path is wanted, such as /mnt/mesos/sandbox")
+    return text
+
+
+def _parse_directories(text: str) -> tuple[str, ...]:
+    return tuple(_parse_absolute(part) for part in text.split(":") if part)
+
+
 def _parse_cgroups_root(text: str) -> str:
     if not text or text.startswith("/") or any(part in ("", ".", "..") for part in text.split("/")):
         raise FlagError(f"{text!r}: the name of a cgroup is wanted, such as mesos or mesos/one")
@@ -67,7 +91,9 @@ class ContainerFlags:
         parse=_parse_isolation,
         help="how containers are kept apart: names with commas between, of posix/cpu, posix/mem, posix/gpus, "
         "filesystem/posix (which only count), cgroups/cpu, cgroups/mem, cgroups/devices, cgroups/pids, cgroups/all, "
-        "linux/devices, gpu/nvidia",
+        "gpu/nvidia; and for root, by runc: filesystem/linux, docker/runtime, posix/rlimits, linux/devices, "
+        "linux/capabilities, linux/nnp, namespaces/ipc, namespaces/pid, volume/host_path, volume/sandbox_path, "
+        "volume/image, volume/secret",
     )
     allowed_devices: str | None = flag(
         default=None,
@@ -75,6 +101,48 @@ class ContainerFlags:
         json=True,
         help="JSON of devices that every container may use beside the usual ones, with cgroups/devices: "
         '{"allowed_devices":[{"device":{"path":"/dev/x"},"access":{"read":true,"write":true,"mknod":false}}]}',
+    )
+    sandbox_directory: str = flag(
+        default="/mnt/mesos/sandbox",
+        parse=_parse_absolute,
+        help="where containers with an image see their sandbox; absolute",
+    )
+    host_path_volume_force_creation: tuple[str, ...] = flag(
+        default=(),
+        parse=_parse_directories,
+        show=":".join,
+        help="folders with colons between; what HOST_PATH volumes name below them is made if it is not there",
+    )
+    effective_capabilities: str | None = flag(
+        default=None,
+        parse=_parse_capabilities,
+        json=True,
+        help="JSON of the capabilities of containers that name none, with linux/capabilities: "
+        '{"capabilities":["NET_RAW"]}',
+    )
+    bounding_capabilities: str | None = flag(
+        default=None,
+        parse=_parse_capabilities,
+        json=True,
+        help="JSON of the capabilities that no container can have more of, with linux/capabilities",
+    )
+    default_container_shm_size: int | None = flag(
+        default=None,
+        parse=parse_size,
+        show=format_bytes,
+        help="size of the /dev/shm of containers that name none, with namespaces/ipc; without it half of the memory",
+    )
+    disallow_sharing_agent_ipc_namespace: bool = flag(
+        default=False, help="whether containers that are not nested are refused that ask for the agent's shared memory"
+    )
+    disallow_sharing_agent_pid_namespace: bool = flag(
+        default=False, help="whether containers that are not nested are refused that ask to see the agent's processes"
+    )
+    default_container_info: str | None = flag(
+        default=None,
+        parse=_parse_container_info,
+        json=True,
+        help='JSON of the ContainerInfo of tasks and executors that have none: {"type":"MESOS","volumes":[...]}',
     )
     cgroups_hierarchy: str = flag(
         default="/sys/fs/cgroup",

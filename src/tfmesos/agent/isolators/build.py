@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.flags import AgentFlags
@@ -14,10 +16,24 @@ from tfmesos.agent.isolators.devices import DevicesIsolator
 from tfmesos.agent.isolators.isolation import Isolation
 from tfmesos.agent.isolators.isolator import Isolator
 from tfmesos.agent.isolators.mem import MemIsolator
-from tfmesos.agent.isolators.table import TABLE, Entry, IsolatorNames, dependency_fault, parse_isolation
+from tfmesos.agent.isolators.table import (
+    DOCKER_RUNTIME,
+    FILESYSTEM_LINUX,
+    TABLE,
+    Entry,
+    IsolatorNames,
+    dependency_fault,
+    parse_isolation,
+)
+from tfmesos.agent.isolators.view_isolators import build_view_isolators
 from tfmesos.cgroups import CgroupError, Hierarchies
 from tfmesos.flags import FlagError
 
+if TYPE_CHECKING:  # only who has images pays for them
+    from tfmesos.agent.images import Images, Provisioner
+
+_ADVICE = f"add {DOCKER_RUNTIME} to --isolation"
+_log = logging.getLogger(__name__)
 _CONTROLLERS = tuple(entry.controller for entry in TABLE if entry.controller is not None)
 _Factory = Callable[[AgentFlags, ContainerCgroups], Isolator]
 
@@ -32,7 +48,7 @@ _FACTORIES: Mapping[str, _Factory] = {
     MemIsolator.name: lambda flags, cgroups: MemIsolator(cgroups, with_swap=flags.cgroups_limit_swap),
     DevicesIsolator.name: _build_devices,
 }
-"""Those that do something of their own; cgroups/pids only has its cgroup, posix/* and filesystem/posix do nothing."""
+"""Those of cgroups that do something of their own; cgroups/pids only has its cgroup. posix/* do nothing."""
 
 
 def wanted_isolators(flags: AgentFlags, hierarchies: Hierarchies | None = None) -> IsolatorNames:
@@ -48,6 +64,7 @@ def wanted_isolators(flags: AgentFlags, hierarchies: Hierarchies | None = None) 
     fault = dependency_fault(names)
     if fault:
         raise BadAgentFlags(f"--isolation: {fault}")
+    _check_images(flags, names)
     if names.has_all_cgroups and os.geteuid() != 0:
         raise BadAgentFlags(_needs_root("cgroups/all"))
     names = names.with_cgroups(name for name in _CONTROLLERS if hierarchies.faults(name) is None)
@@ -58,7 +75,14 @@ def wanted_isolators(flags: AgentFlags, hierarchies: Hierarchies | None = None) 
     return names
 
 
-def build_isolation(flags: AgentFlags, owner: str, others: Iterable[Isolator] = ()) -> Isolation:
+def build_isolation(
+    flags: AgentFlags,
+    owner: str,
+    others: Iterable[Isolator] = (),
+    *,
+    images: Images | None = None,
+    provisioner: Provisioner | None = None,
+) -> Isolation:
     """What the flags ask for; `others` are isolators of --isolation that are made elsewhere (of GPUs).
 
     `owner` tells apart the cgroups of agents with the same --cgroups_root: a name that the agent after this has, too.
@@ -72,6 +96,13 @@ def build_isolation(flags: AgentFlags, owner: str, others: Iterable[Isolator] = 
         controllers.append("cpuacct")  # it counts what is used, where that is another tree
     if _uses_linux_launcher(flags, hierarchies):
         controllers.append(FREEZER)
+    elif names.has_views:
+        viewed = next(entry.name for entry in names.entries() if entry.is_viewed)
+        raise BadAgentFlags(
+            f"--isolation: Failed to create isolator '{viewed}': it requires the 'linux' launcher: --launcher=linux"
+        )
+    if flags.image_providers and DOCKER_RUNTIME not in names:
+        _log.warning("images start without their entry point, command, environment and working directory: %s", _ADVICE)
     try:
         found = ContainerCgroups(hierarchies, flags.cgroups_root, controllers, owner)
     except CgroupError as error:
@@ -79,11 +110,25 @@ def build_isolation(flags: AgentFlags, owner: str, others: Iterable[Isolator] = 
     cgroups = found if controllers or any(found.left()) else None  # an agent before may have left some
     if cgroups is None:
         found.close()
-    made = {isolator.name: isolator for isolator in others}
+    made = {isolator.name: isolator for isolator in (*others, *build_view_isolators(flags, names, images, provisioner))}
     if cgroups is not None:
         made |= {name: _FACTORIES[name](flags, cgroups) for name in names.names if name in _FACTORIES}
     isolators = [made[name] for name in names.names if name in made]
     return Isolation(isolators, cgroups, destroy_timeout_s=flags.cgroups_destroy_timeout)
+
+
+def _check_images(flags: AgentFlags, names: IsolatorNames) -> None:
+    if not flags.image_providers:
+        return
+    if FILESYSTEM_LINUX not in names:
+        raise BadAgentFlags(
+            f"--image_providers: The '{FILESYSTEM_LINUX}' isolator must be enabled for container image support: "
+            f"--isolation={FILESYSTEM_LINUX},{DOCKER_RUNTIME}"
+        )
+    if flags.launcher == "posix":
+        raise BadAgentFlags(
+            "--image_providers: The 'linux' launcher must be used for container image support: --launcher=linux"
+        )
 
 
 def _uses_linux_launcher(flags: AgentFlags, hierarchies: Hierarchies) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from tfmesos.agent.isolators.container_cgroups import ContainerCgroups, Own, own
 from tfmesos.agent.isolators.errors import IsolationFailed
 from tfmesos.agent.isolators.isolator import OWN, Isolator, LaunchEdits, Limitation, Shares, total_of
 from tfmesos.agent.isolators.table import GPU_POSIX
-from tfmesos.agent.isolators.view import View, merged
+from tfmesos.agent.isolators.view import Node, View, merged
 from tfmesos.agent.isolators.withdrawal import wait_withdrawn
 from tfmesos.cgroups import CgroupError
 from tfmesos.resources import Resources
@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the containerizer brings isolators in
 _MIB = 1024 * 1024
 _log = logging.getLogger(__name__)
 OnLimitation = Callable[["ContainerId", Limitation], None]
+SetNodes = Callable[["ContainerId", tuple[Node, ...], tuple[Node, ...]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,9 @@ class Isolation:
         self._watching: dict[ContainerId, list[asyncio.Task[None]]] = {}
         self._passed: dict[ContainerId, Limitation] = {}
         self._shares: dict[ContainerId, Shares] = {}
+        self._of_docker: set[ContainerId] = set()
         self._on_limitation: OnLimitation = lambda container_id, limitation: None
+        self._set_nodes: SetNodes = _set_no_nodes
 
     @property
     def is_active(self) -> bool:
@@ -72,11 +75,22 @@ class Isolation:
     @property
     def is_resizing(self) -> bool:
         """Whether it matters to a container that its executor has more or fewer tasks: `update` is to be called."""
-        return bool(self._isolators)
+        return any(isolator.heeds_shares for isolator in self._isolators)
+
+    def needs_runtime(self, config: ContainerConfig) -> bool:
+        """Whether a container without an image must see something else than the host does, or do less."""
+        return any(isolator.wants_view(config) for isolator in self._serving(config))
 
     def listen(self, on_limitation: OnLimitation) -> None:
         """Call back, once for a container, when it passes a limit: it is to be ended."""
         self._on_limitation = on_limitation
+
+    def change_nodes_by(self, set_nodes: SetNodes) -> None:
+        """Call this to have nodes in the /dev of a container that runs: those of the first kind, not of the second.
+
+        It raises IsolationFailed.
+        """
+        self._set_nodes = set_nodes
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
         """Take up what an agent before has left of these containers; cgroups of no container are destroyed.
@@ -86,6 +100,8 @@ class Isolation:
         with _failures():
             for isolator in self._isolators:
                 await isolator.recover(known, orphans)
+        for config in known.values():
+            self._note(config)
         if self._cgroups is None:
             return
         for config in known.values():
@@ -104,21 +120,23 @@ class Isolation:
     async def prepare(self, config: ContainerConfig) -> Prepared:
         """Make a container's cgroup, with its rules and limits. Raises IsolationFailed; nothing is left then."""
         procs_files, directories = self._cgroups.create(config) if self._cgroups is not None else ((), ())
-        if not self._isolators or own_of(config) is Own.END:
-            environment = self._environment_of(config)
-            return Prepared(environment=environment, procs_files=procs_files, directories=directories)
+        has_own = own_of(config) is not Own.END
         shares = {OWN: Resources.from_proto(config.resources), **config.shares}
+        self._note(config)
         try:
             with _failures():
-                edits = [await isolator.prepare(config, shares) for isolator in self._isolators]
-                self._apply(config.id, edits)
+                edits = [await isolator.prepare(config, shares) for isolator in self._serving(config)]
+                if has_own:
+                    self._apply(config.id, edits)
         except BaseException:
             await self.cleanup(config.id)
             raise
-        self._shares[config.id] = shares
+        if has_own:
+            self._shares[config.id] = shares
+        told = [{} if has_own else self._environment_of(config), *(each.environment for each in edits)]
         return Prepared(
-            environment={name: value for each in edits for name, value in each.environment.items()},
-            overrides={name: value for each in edits for name, value in each.overrides.items()},
+            environment=_together(told),
+            overrides=_together(each.overrides for each in edits),
             procs_files=procs_files,
             directories=directories,
             view=merged(each.view for each in edits),
@@ -187,6 +205,7 @@ class Isolation:
         for isolator in reversed(self._isolators):
             await isolator.cleanup(container_id)
         self._shares.pop(container_id, None)
+        self._of_docker.discard(container_id)
         return limitation
 
     async def close(self) -> None:
@@ -199,14 +218,19 @@ class Isolation:
             self._cgroups.close()
 
     async def _update(self, container_id: ContainerId, shares: Shares) -> None:
+        is_docker = container_id in self._of_docker
+        heeding = [one for one in self._isolators if one.heeds_shares and (one.serves_docker or not is_docker)]
         with _failures():
-            edits = [await isolator.update(container_id, shares) for isolator in self._isolators]
+            edits = [await isolator.update(container_id, shares) for isolator in heeding]
             self._apply(container_id, edits)
+            view = merged(each.view for each in edits) or View()
+            if view.nodes or view.absent_nodes:
+                await self._set_nodes(container_id, view.nodes, view.absent_nodes)
         withdrawn = {rule.device for each in edits for rule in each.withdrawn}
         cgroup = self._cgroups.ruled(container_id) if self._cgroups is not None else None
         if withdrawn and cgroup is not None:
             await wait_withdrawn(str(container_id), cgroup, withdrawn)
-        for isolator in self._isolators:
+        for isolator in heeding:
             await isolator.settle(container_id)
         self._shares[container_id] = shares
 
@@ -221,11 +245,21 @@ class Isolation:
                 "--recover=cleanup"
             )
 
+    def _note(self, config: ContainerConfig) -> None:
+        if _is_of_docker(config):
+            self._of_docker.add(config.id)
+
+    def _serving(self, config: ContainerConfig) -> Iterator[Isolator]:
+        """Those that the making of a container is the business of."""
+        has_own, is_docker = own_of(config) is not Own.END, _is_of_docker(config)
+        for isolator in self._isolators if not config.is_debug else ():
+            if (has_own or isolator.serves_all) and (isolator.serves_docker or not is_docker):
+                yield isolator
+
     def _environment_of(self, config: ContainerConfig) -> dict[str, str]:
         """A DEBUG container has the environment of the one around it."""
         isolators = () if config.is_debug else self._isolators
-        told = [isolator.environment_of(config.id) for isolator in isolators]
-        return {name: value for each in told for name, value in each.items()}
+        return _together(isolator.environment_of(config.id) for isolator in isolators)
 
     def _apply(self, container_id: ContainerId, edits: Sequence[LaunchEdits]) -> None:
         """Put the rules of all isolators in force at once. Without any there are none: all may be opened."""
@@ -279,6 +313,18 @@ class Isolation:
             await self._cgroups.destroy_left(lineage, self._destroy_timeout_s)
         except CgroupError as error:
             _log.error("%s", error)
+
+
+def _is_of_docker(config: ContainerConfig) -> bool:
+    return config.container is not None and config.container.type == mesos_pb2.ContainerInfo.DOCKER
+
+
+def _together(told: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    return {name: value for each in told for name, value in each.items()}
+
+
+async def _set_no_nodes(container_id: ContainerId, wanted: tuple[Node, ...], absent: tuple[Node, ...]) -> None:
+    """All containers have the nodes of the host."""
 
 
 @contextmanager

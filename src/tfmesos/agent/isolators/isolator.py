@@ -55,11 +55,12 @@ class Isolator(Protocol):
     """One way to keep containers apart.
 
     Called by Isolation only, for one container never twice at once: `recover` first, once; for each container
-    `prepare`, `isolate`, any number of `update`, `cleanup`. (Not for DEBUG containers and others that share all with
-    the container they are nested in.) Isolators are called in the table's order, `cleanup` in reverse. The cgroup is
-    there when `prepare` is called, the rules of devices are in force when `isolate` is. `cleanup` comes when no process
-    of the container is left and its cgroup is gone; also after a `prepare` that failed, also twice, also for what is
-    not known. An `update` that is under way then is cancelled first.
+    `prepare`, `isolate`, any number of `update`, `cleanup`. (Not for DEBUG containers; for others that share all with
+    the container they are nested in, and those of Docker, only where the isolator says so.) Isolators are called in the
+    table's order, `cleanup` in reverse. The cgroup is there when `prepare` is called, the rules of devices are in force
+    when `isolate` is. `cleanup` comes when no process of the container is left and its cgroup is gone; also after a
+    `prepare` that failed, also twice, also for what is not known. An `update` that is under way then is cancelled
+    first.
     """
 
     @property
@@ -69,6 +70,21 @@ class Isolator(Protocol):
     @property
     def has_limits(self) -> bool:
         """Whether containers that pass a limit of this isolator are ended."""
+
+    @property
+    def heeds_shares(self) -> bool:
+        """Whether a container's shares matter: only then it has `update`."""
+
+    @property
+    def serves_all(self) -> bool:
+        """Whether `prepare` comes for nested containers that share all they use with the one around them, too."""
+
+    @property
+    def serves_docker(self) -> bool:
+        """Whether containers of the Docker engine are its business, too; if not, only their `cleanup` comes."""
+
+    def wants_view(self, config: ContainerConfig) -> bool:
+        """Whether `prepare` will say what a container without an image is to see; if not, it may run on the host."""
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
         """Take up what an agent before has left. Orphans are ended: each has its `cleanup` when it is gone."""
@@ -112,6 +128,13 @@ class QuietIsolator:
 
     name = ""
     has_limits = False
+    heeds_shares = True
+    serves_all = False
+    serves_docker = False
+
+    def wants_view(self, config: ContainerConfig) -> bool:
+        """It sees what the host does."""
+        return False
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
         """Nothing is kept."""
@@ -153,3 +176,10 @@ class QuietIsolator:
 
     async def cleanup(self, container_id: ContainerId) -> None:
         """Nothing is held."""
+
+
+class ViewIsolator(QuietIsolator):
+    """One that only says, by `prepare`, what a container sees: each container that is made, be it nested or not."""
+
+    heeds_shares = False
+    serves_all = True

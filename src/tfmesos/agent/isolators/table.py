@@ -5,7 +5,7 @@ Mesos 1.11: src/slave/containerizer/mesos/containerizer.cpp, gpu.md 4.1. The ord
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tfmesos.flags import FlagError
@@ -13,36 +13,62 @@ from tfmesos.flags import FlagError
 ALL_CGROUPS = "cgroups/all"
 GPU_NVIDIA = "gpu/nvidia"
 GPU_POSIX = "posix/gpus"
+FILESYSTEM_POSIX = "filesystem/posix"
+FILESYSTEM_LINUX = "filesystem/linux"
+DOCKER_RUNTIME = "docker/runtime"
+ENVIRONMENT_SECRET = "environment_secret"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What is known of a name. `controller`: of cgroups, that the isolator governs; `needs`: one of these beside it."""
+    """What is known of a name.
+
+    `controller`: of cgroups, that the isolator governs. `needs`: all of these beside it. `is_viewed`: it is the OCI
+    runtime that carries out what it wants.
+    """
 
     name: str
     controller: str | None = None
     needs_root: bool = False
     needs: tuple[str, ...] = ()
+    is_viewed: bool = False
+
+
+def _viewed(name: str, *needs: str) -> Entry:
+    return Entry(name=name, needs_root=True, needs=needs, is_viewed=True)
 
 
 TABLE = (
-    Entry(name="filesystem/posix"),
+    Entry(name=FILESYSTEM_POSIX),
+    _viewed(FILESYSTEM_LINUX),
     Entry(name="posix/cpu"),
     Entry(name="posix/mem"),
+    _viewed("posix/rlimits"),
     Entry(name="cgroups/cpu", controller="cpu", needs_root=True),
     Entry(name="cgroups/mem", controller="memory", needs_root=True),
     Entry(name="cgroups/devices", controller="devices", needs_root=True),
     Entry(name="cgroups/pids", controller="pids", needs_root=True),
+    Entry(name=DOCKER_RUNTIME),
     Entry(name="linux/devices", needs_root=True),
+    _viewed("linux/capabilities"),
+    _viewed("linux/nnp"),
+    _viewed("namespaces/ipc"),
+    _viewed("namespaces/pid"),
+    Entry(name="volume/sandbox_path"),
+    _viewed("volume/host_path", FILESYSTEM_LINUX),
+    _viewed("volume/image", FILESYSTEM_LINUX),
+    _viewed("volume/secret", FILESYSTEM_LINUX),
     Entry(name=GPU_POSIX),
     Entry(name=GPU_NVIDIA, needs_root=True, needs=("cgroups/devices",)),
+    Entry(name=ENVIRONMENT_SECRET),
 )
 """In the order in which they are prepared; cleaned up they are in reverse."""
 
 _BY_NAME = {entry.name: entry for entry in TABLE}
 _LEGACY = {"process": ("posix/cpu", "posix/mem"), "cgroups": ("cgroups/cpu", "cgroups/mem")}
 _CONTRADICTIONS = (("posix/cpu", "cgroups/cpu"), ("posix/mem", "cgroups/mem"), (GPU_POSIX, GPU_NVIDIA))
-_FILESYSTEMS = ("filesystem/posix", "filesystem/linux", "filesystem/shared")
+_FILESYSTEMS = (FILESYSTEM_POSIX, FILESYSTEM_LINUX)
+_OF_LINUX_FILESYSTEM = ("volume/image", "volume/host_path", "volume/sandbox_path")
 _OF_MESOS = frozenset(
     (
         "appc/runtime",
@@ -54,26 +80,14 @@ _OF_MESOS = frozenset(
         "cgroups/perf_event",
         "disk/du",
         "disk/xfs",
-        "docker/runtime",
         "docker/volume",
-        "environment_secret",
-        "filesystem/linux",
         "filesystem/shared",
-        "linux/capabilities",
-        "linux/nnp",
         "linux/seccomp",
-        "namespaces/ipc",
-        "namespaces/pid",
         "network/cni",
         "network/port_mapping",
         "network/ports",
         "posix/disk",
-        "posix/rlimits",
         "volume/csi",
-        "volume/host_path",
-        "volume/image",
-        "volume/sandbox_path",
-        "volume/secret",
     )
 )
 
@@ -87,6 +101,11 @@ class IsolatorNames:
 
     def __contains__(self, name: str) -> bool:
         return name in self.names or (self.has_all_cgroups and name.startswith("cgroups/") and name in _BY_NAME)
+
+    @property
+    def has_views(self) -> bool:
+        """Whether an OCI runtime is needed to carry out what some of them want."""
+        return any(entry.is_viewed for entry in self.entries())
 
     def entries(self) -> tuple[Entry, ...]:
         """What is known of each."""
@@ -113,9 +132,9 @@ def parse_isolation(text: str) -> IsolatorNames:
     has_all = ALL_CGROUPS in names
     if has_all:  # Mesos 1.11: the others are subsumed
         names = [name for name in names if not name.startswith("cgroups/")]
-    found = IsolatorNames(tuple(entry.name for entry in TABLE if entry.name in names), has_all)
+    found = _in_order(names, has_all)
     _refuse_contradictions(found)
-    return found
+    return _in_order([*names, *_implied(found)], has_all)
 
 
 def dependency_fault(found: IsolatorNames) -> str | None:
@@ -123,11 +142,26 @@ def dependency_fault(found: IsolatorNames) -> str | None:
     for entry in found.entries():
         for needed in entry.needs:
             if needed not in found:
+                either = f"'{needed}' or '{ALL_CGROUPS}'" if needed.startswith("cgroups/") else f"'{needed}'"
                 return (
-                    f"Failed to create isolator '{entry.name}': The '{needed}' or '{ALL_CGROUPS}' isolator must be "
-                    f"enabled in order to use the '{entry.name}' isolator: --isolation={needed},{entry.name}"
+                    f"Failed to create isolator '{entry.name}': The {either} isolator must be enabled in order to use "
+                    f"the '{entry.name}' isolator: --isolation={needed},{entry.name}"
                 )
     return None
+
+
+def _in_order(names: Iterable[str], has_all_cgroups: bool) -> IsolatorNames:
+    wanted = set(names)
+    return IsolatorNames(tuple(entry.name for entry in TABLE if entry.name in wanted), has_all_cgroups)
+
+
+def _implied(found: IsolatorNames) -> Iterator[str]:
+    """What is there without being named (Mesos 1.11)."""
+    yield ENVIRONMENT_SECRET
+    if FILESYSTEM_LINUX in found:
+        yield from _OF_LINUX_FILESYSTEM
+    else:
+        yield FILESYSTEM_POSIX
 
 
 def _refuse_unknown(token: str) -> None:
@@ -144,7 +178,7 @@ def _known_names() -> str:
 
 def _refuse_contradictions(found: IsolatorNames) -> None:
     several = [name for name in _FILESYSTEMS if name in found]
-    if len(several) > 1:
+    if len(several) > 1:  # filesystem/shared, Mesos' third, is not known here
         raise FlagError(f"Using multiple filesystem isolators is not supported: {', '.join(several)}")
     for one, other in _CONTRADICTIONS:
         if one in found and other in found:
