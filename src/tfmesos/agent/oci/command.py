@@ -15,14 +15,26 @@ PID, LOG, CONSOLE, CONFIG, PROCESS = "pid", "log", "console.sock", "config.json"
 LOWER, UPPER, WORK = "lower", "upper", "work"
 """Links to the directories of an overlay."""
 
-_IN_OWN_NAMESPACE = ("unshare", "--mount", "--propagation", "slave", "--", "sh", "-euc")
-_OVERLAY = f'mount -t overlay overlay -o "lowerdir={LOWER},upperdir={UPPER},workdir={WORK}" "$1"\nshift\n'
-_HOST = 'mount --rbind / "$1"\nshift\n'
-_BENEATH = """(
-    cd -P "$1"
-    test "$(pwd -P)" = "$1" || { echo "$1 is reached through a link" >&2; exit 1; }
+_IN_OWN_NAMESPACE = ("unshare", "--mount", "--propagation", "slave", "--", "sh", "-uc")
+_FAILING = f"""fail() {{
+    printf '{{"level":"error","msg":"%s"}}\\n' "$(printf %s "$*" | tr '"\\\\\\n' "'/ ")" >> {LOG}
+    exit 1
+}}
+"""
+"""As the runtime itself tells what went wrong."""
+_LAYERS = f"lowerdir={LOWER},upperdir={UPPER},workdir={WORK}"
+_OVERLAY = f"""text=$(mount -t overlay overlay -o {_LAYERS} "$1" 2>&1) || fail "$text"
+shift
+"""
+_HOST = """text=$(mount --rbind / "$1" 2>&1) || fail "$text"
+shift
+"""
+_BENEATH = """text=$(
+    exec 2>&1
+    cd -P "$1" || exit
+    test "$(pwd -P)" = "$1" || { echo "$1: a link is in the way"; exit 1; }
     mount --no-canonicalize --rbind . "$2"
-)
+) || fail "$text"
 shift 2
 """
 """What is mounted is where the shell has come to, not what the path leads to a moment later."""
@@ -75,7 +87,7 @@ class Commands:
 
 
 def _root(steps: RootSteps) -> tuple[str, tuple[str, ...]]:
-    script, arguments = "", []
+    script, arguments = _FAILING, []
     if steps.is_overlay or steps.is_host:
         script += _OVERLAY if steps.is_overlay else _HOST
         arguments.append(steps.rootfs)

@@ -1,0 +1,113 @@
+"""How containers begin, and what hinders them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.agent.oci.conftest import IMAGE_MOUNTS, Containers
+from tests.agent.oci.seen import text
+from tfmesos.agent.containerizer import LaunchFailed
+from tfmesos.agent.images import Root
+from tfmesos.agent.isolators import Hook, Mount, View
+
+IMAGE = View(mounts=IMAGE_MOUNTS)
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("nope", "executable file not found in $PATH"),
+        ("/nope", "stat /nope: no such file or directory"),
+        ("/etc/passwd", "permission denied"),
+        ("/etc", "permission denied"),
+    ],
+)
+async def test_a_program_that_cannot_be_executed_counts_as_exit_status_1(
+    containers: Containers, program: str, reason: str
+) -> None:
+    termination = await containers.run(program, "argument", view=View())
+    assert (termination.wait_status, termination.message) == (1 << 8, f"cannot execute '{program}': {reason}")
+    assert containers.errors().endswith(f"\n{termination.message}\n")
+
+
+async def test_what_cannot_be_mounted_is_told(containers: Containers, root: Root) -> None:
+    missing = Mount(source="/nope", target="/mnt")
+    termination = await containers.run("true", root=root, view=View(mounts=(*IMAGE_MOUNTS, missing)))
+    assert termination.wait_status is None
+    assert termination.message is not None
+    assert 'error mounting "/nope" to rootfs at "/mnt"' in termination.message
+
+
+async def test_a_root_that_cannot_be_made_is_told(containers: Containers, root: Root) -> None:
+    termination = await containers.run("true", root=replace(root, lower='/no/tr"ee'), view=IMAGE)
+    assert termination.wait_status is None
+    assert termination.message is not None
+    assert termination.message.startswith("cannot make the container: mount: ")
+
+
+async def test_what_is_no_text_is_refused(containers: Containers) -> None:
+    with pytest.raises(LaunchFailed, match="not UTF-8"):
+        await containers.start("echo", os.fsdecode(b"\xff"), view=View())
+
+
+async def test_a_source_that_must_be_beneath_is_mounted(containers: Containers, root: Root, tmp_path: Path) -> None:
+    (tmp_path / "sand, box/a:b").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "sand, box")
+    source = Mount(source=f"{tmp_path}/link/a:b", target="/volume", beneath=f"{tmp_path}/link")
+    await containers.run("touch", "/volume/new", root=root, view=View(mounts=(*IMAGE_MOUNTS, source)))
+    assert os.listdir(tmp_path / "sand, box/a:b") == ["new"]
+
+
+async def test_a_source_that_is_reached_through_a_link_is_none(
+    containers: Containers, root: Root, tmp_path: Path
+) -> None:
+    # given a sandbox in which a directory was replaced by a link
+    (tmp_path / "sandbox").mkdir()
+    (tmp_path / "secret/below").mkdir(parents=True)
+    (tmp_path / "sandbox/a").symlink_to(tmp_path / "secret")
+    for source in ("a", "a/below"):
+        # when it is to be mounted
+        mount = Mount(source=f"{tmp_path}/sandbox/{source}", target="/volume", beneath=f"{tmp_path}/sandbox")
+        termination = await containers.run("true", name=source[-1], root=root, view=View(mounts=(*IMAGE_MOUNTS, mount)))
+        # then nothing runs
+        message = f"cannot make the container: {tmp_path}/sandbox/{source}: a link is in the way"
+        assert (termination.wait_status, termination.message) == (None, message)
+
+
+async def test_a_directory_of_the_containers_own_is_made_for_it(containers: Containers, root: Root) -> None:
+    await containers.run("pwd", root=root, view=IMAGE, directory="/mnt/mesos/sandbox")
+    assert containers.output() == "/mnt/mesos/sandbox\n"
+
+
+async def test_links_in_an_image_lead_no_mount_out_of_it(containers: Containers, root: Root, tmp_path: Path) -> None:
+    # given an image with links that lead to the host's directories, seen from it
+    (tmp_path / "host").mkdir()
+    (tmp_path / "source").mkdir()
+    upper = Path(str(root.upper))
+    (upper / "absolute").symlink_to(tmp_path / "host")
+    (upper / "relative").symlink_to("../" * 20 + str(tmp_path / "host"))
+    # when volumes are to be there
+    source = str(tmp_path / "source")
+    volumes = tuple(Mount(source=source, target=target) for target in ("/absolute/x", "/relative/y"))
+    script = f"touch /absolute/x/1 /relative/y/2; ls {tmp_path}/host"
+    await containers.run("sh", "-c", script, root=root, view=View(mounts=(*IMAGE_MOUNTS, *volumes)))
+    # then they are where the links lead inside it
+    assert containers.output() == "x\ny\n"
+    assert sorted(os.listdir(source)) == ["1", "2"]
+    assert os.listdir(tmp_path / "host") == []
+
+
+async def test_hooks_are_run(containers: Containers, root: Root, tmp_path: Path) -> None:
+    hook = Hook(
+        stage="createRuntime",
+        path="/bin/sh",
+        arguments=("sh", "-c", f'echo "$A" > {tmp_path}/hook', "sh"),
+        environment=("A=b",),
+        timeout_s=10,
+    )
+    await containers.run("true", root=root, view=View(mounts=IMAGE_MOUNTS, hooks=(hook,)))
+    assert text(f"{tmp_path}/hook") == "b\n"
