@@ -158,7 +158,8 @@ async def test_a_program_that_comes_to_be_during_its_kill_is_asked_to_end_too(
     supervisors: Supervisors, build_spec: BuildSpec, tmp_path: Path, voice: Voice
 ) -> None:
     # given a starter that does not mind signals, and ends when its program has begun
-    starter = f"trap : TERM; mkfifo begin; echo begun; sleep 1000; {MAKE}; read line < begin"
+    wait = "trap told=yes TERM; echo begun; until [ $told ]; do sleep 0.01; done"
+    starter = f"mkfifo begin; {wait}; {MAKE}; read line < begin"
     program = "echo > begin; sleep 1000"
     child = await supervisors.launch(with_starter(build_spec(stdout=voice.path), tmp_path, starter, program))
     releasing = asyncio.ensure_future(child.release())

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 
 from google.protobuf.message import Message
 
-from tfmesos.agent.containerizer import Containerizer
+from tfmesos.agent.containerizer import Containerizer, ContainerRuntime, Parts, Roots, RuntimeName
 from tfmesos.agent.containerizer.runtime_dir import RuntimeDir
 from tfmesos.agent.core import AgentCore, CoreSettings
 from tfmesos.agent.executor_api.streams import ExecutorStreams
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.gpu import GpuIsolator, GpuSupply, gpu_isolators
-from tfmesos.agent.isolators import build_isolation, wanted_isolators
+from tfmesos.agent.isolators import IsolatorNames, build_isolation, wanted_isolators
 from tfmesos.agent.membership.identity import Identity
 from tfmesos.agent.runner.container_runs import ContainerRuns
 from tfmesos.agent.runner.environment import Environments
@@ -30,14 +31,45 @@ async def build_containerizer(flags: AgentFlags, metrics: Metrics, gpus: GpuSupp
 
     Raises BadAgentFlags for what this machine lacks.
     """
+    names = wanted_isolators(flags)
     isolators: Sequence[GpuIsolator] = ()
     if gpus is not None:
         directories = RuntimeDir(flags.runtime_path)
-        isolators = await gpu_isolators(wanted_isolators(flags), gpus, directories.path_of, flags)
+        isolators = await gpu_isolators(names, gpus, directories.path_of, flags)
     for isolator in isolators:
         metrics.add_gauges(isolator.numbers)
-    isolation = build_isolation(flags, str(flags.runtime_path), isolators)
-    return Containerizer(flags, Supervisors(max_descriptors=raise_descriptor_limit()), isolation)
+    max_descriptors = raise_descriptor_limit()
+    supervisors = Supervisors(max_descriptors=max_descriptors)
+    roots = _roots(flags, supervisors)
+    isolation = build_isolation(
+        flags, str(flags.runtime_path), isolators, images=roots.images, provisioner=roots.provisioner
+    )
+    parts = Parts(isolation=isolation, runtimes=await _runtimes(flags, names, max_descriptors), roots=roots)
+    return Containerizer(flags, supervisors, parts)
+
+
+def _roots(flags: AgentFlags, supervisors: Supervisors) -> Roots:
+    if not flags.image_providers:
+        return Roots()
+    from tfmesos.agent.images import Images, Provisioner  # only who has images pays for them
+
+    return Roots(Images.open(flags, supervisors, os.environ), Provisioner.open(flags, supervisors))
+
+
+async def _runtimes(
+    flags: AgentFlags, names: IsolatorNames, max_descriptors: int
+) -> Mapping[RuntimeName, ContainerRuntime]:
+    """Those that some container may need."""
+    runtimes: dict[RuntimeName, ContainerRuntime] = {}
+    if names.has_views:
+        from tfmesos.agent.oci import OciRuntime
+
+        runtimes[RuntimeName.OCI] = OciRuntime.find(flags, max_descriptors=max_descriptors)
+    if "docker" in flags.containerizers:
+        from tfmesos.agent.docker import DockerRuntime
+
+        runtimes[RuntimeName.DOCKER] = await DockerRuntime.open(flags)
+    return runtimes
 
 
 def build_runner(

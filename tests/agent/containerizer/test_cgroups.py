@@ -19,7 +19,7 @@ from tests.agent.containerizer.conftest import Configure, output
 from tests.agent.waiting import eventually
 from tests.cgroup_trees import cgroups_below, pids_below
 from tfmesos.agent import AgentFlags
-from tfmesos.agent.containerizer import Container, ContainerConfig, ContainerId, Containerizer, LaunchFailed
+from tfmesos.agent.containerizer import Container, ContainerConfig, ContainerId, Containerizer, LaunchFailed, Parts
 from tfmesos.agent.isolators import build_isolation
 from tfmesos.supervision import Supervisors
 
@@ -48,7 +48,9 @@ def _pids(root: str) -> set[int]:
 
 
 async def _start(flags: AgentFlags) -> Containerizer:
-    containerizer = Containerizer(flags, Supervisors(), build_isolation(flags, str(flags.runtime_path)))
+    containerizer = Containerizer(
+        flags, Supervisors(), Parts(isolation=build_isolation(flags, str(flags.runtime_path)))
+    )
     await containerizer.start()
     return containerizer
 
@@ -253,14 +255,15 @@ def _parent_of(pid: int) -> int:
 _AGENT = """
 import asyncio, json, sys
 from tfmesos.agent import AgentFlags
-from tfmesos.agent.containerizer import ContainerConfig, ContainerId, Containerizer, ContainerKind
+from tfmesos.agent.containerizer import ContainerConfig, ContainerId, Containerizer, ContainerKind, Parts
 from tfmesos.agent.isolators import build_isolation
 from tfmesos.supervision import Supervisors
 from tfmesos.wire import mesos_pb2
 
 async def main(flags, line, checkpoint, nested):
     flags = AgentFlags(**flags)
-    containerizer = Containerizer(flags, Supervisors(), build_isolation(flags, str(flags.runtime_path)))
+    parts = Parts(isolation=build_isolation(flags, str(flags.runtime_path)))
+    containerizer = Containerizer(flags, Supervisors(), parts)
     await containerizer.start()
     container = await containerizer.launch(ContainerConfig(
         id=ContainerId("c"),

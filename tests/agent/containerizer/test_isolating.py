@@ -12,7 +12,7 @@ import pytest
 
 from tests.agent.containerizer.conftest import Configure, output
 from tfmesos.agent import AgentFlags
-from tfmesos.agent.containerizer import Container, ContainerConfig, ContainerId, Containerizer, LaunchFailed
+from tfmesos.agent.containerizer import Container, ContainerConfig, ContainerId, Containerizer, LaunchFailed, Parts
 from tfmesos.agent.isolators import Isolation, IsolationFailed, LaunchEdits, Limitation, QuietIsolator, Shares
 from tfmesos.supervision import SupervisionError, Supervisors
 from tfmesos.wire import mesos_pb2
@@ -77,7 +77,7 @@ def witness() -> Witness:
 
 @pytest.fixture
 async def containerizer(flags: AgentFlags, witness: Witness) -> AsyncIterator[Containerizer]:
-    running = Containerizer(flags, Supervisors(), Isolation([witness]))
+    running = Containerizer(flags, Supervisors(), Parts(isolation=Isolation([witness])))
     await running.start()
     yield running
     await running.close(end_detached=True)
@@ -243,7 +243,7 @@ async def test_the_next_agent_keeps_what_is_known_and_cleans_up_what_is_not_befo
     flags: AgentFlags, configure: Configure
 ) -> None:
     # given a containerizer that ends as an agent does, with containers that go on
-    first = Containerizer(flags, Supervisors(), Isolation([Witness()]))
+    first = Containerizer(flags, Supervisors(), Parts(isolation=Isolation([Witness()])))
     await first.start()
     kept = await _run(first, configure("sleep 60", checkpoint=True))
     nested = await _run(first, configure("sleep 60", name="nested", parent=kept.id))
@@ -252,7 +252,7 @@ async def test_the_next_agent_keeps_what_is_known_and_cleans_up_what_is_not_befo
     await first.close()
     # when the next one recovers one of them
     witness = Witness()
-    second = Containerizer(flags, Supervisors(), Isolation([witness]))
+    second = Containerizer(flags, Supervisors(), Parts(isolation=Isolation([witness])))
     await second.start()
     found = await second.recover([kept.id])
     # then it knows which are kept, and the others are gone already

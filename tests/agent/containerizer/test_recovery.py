@@ -209,6 +209,6 @@ async def test_a_configuration_that_cannot_be_read_makes_an_orphan(
     after = await restart()
     assert await after.recover([]) == {}
 
-    assert "its format is 99, this agent reads 1" in caplog.text
+    assert "its format is 99, this agent reads 2" in caplog.text
     await eventually(lambda: after.find(before.id) is None)
     assert output(before) == ""

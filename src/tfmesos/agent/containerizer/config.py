@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # images know containers by their ids
     from tfmesos.agent.images import Root
 
 _GPUS = "gpus"
+_MESOS = mesos_pb2.ContainerInfo.MESOS
 
 
 class ContainerKind(Enum):
@@ -68,12 +69,22 @@ class ContainerConfig:
     root: Root | None = None
     """Its image and root file system, once `launch` has provided them; not kept for the next agent."""
     runtime: RuntimeName = RuntimeName.HOST
-    """What makes it; said by `launch` before anything is prepared with it."""
+    """What makes it; said by `launch` before anything is prepared."""
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    """Variables in place of what `command.environment` says; said by isolation."""
+    working_directory: str | None = None
+    """Where its program starts, as that sees it; None: in `directory`. Said by `launch`."""
 
     @property
     def is_oci(self) -> bool:
         """Whether an OCI runtime makes it."""
         return self.runtime is RuntimeName.OCI
+
+    @property
+    def has_image(self) -> bool:
+        """Whether it asks for an image of the Mesos containerizer."""
+        container = self.container
+        return container is not None and container.type == _MESOS and container.mesos.HasField("image")
 
     @property
     def names_gpus(self) -> bool:

@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable
 
 from tfmesos.agent.containerizer.config import ContainerConfig
 from tfmesos.agent.containerizer.identifiers import ContainerId
+from tfmesos.agent.containerizer.parts import Parts
+from tfmesos.agent.containerizer.runtimes import RunningNews
 from tfmesos.agent.containerizer.specification import console
-from tfmesos.agent.isolators import Isolation, Limitation
+from tfmesos.agent.isolators import Limitation
 from tfmesos.supervision import ConsoleStream, LetGo, Supervised, SupervisionError, Termination
 from tfmesos.wire import mesos_pb2
 
@@ -26,7 +28,7 @@ class Container:
         config: ContainerConfig,
         process: Supervised | Termination,
         *,
-        isolation: Isolation,
+        parts: Parts,
         end_children: EndChildren,
     ) -> None:
         """A process that is a Termination is one that ended while no agent ran."""
@@ -34,7 +36,8 @@ class Container:
         self.limitation: Limitation | None = None
         """The limit that it has passed and was killed for; complete when `wait` returns."""
         self._process = process if isinstance(process, Supervised) else None
-        self._isolation = isolation
+        self._parts = parts
+        self._runtime = parts.runtime_of(config)
         self._end_children = end_children
         self._killing: asyncio.Task[None] | None = None
         self._grace_until = float("inf")
@@ -79,6 +82,17 @@ class Container:
         if self._process is not None:
             await self._process.release()
 
+    async def wait_running(self) -> RunningNews | None:
+        """Until it runs, once its gate is open, as its runtime sees it; or until it has ended. What is told of it."""
+        if self._runtime is None:
+            return None
+        running = asyncio.ensure_future(self._runtime.wait_running(self.id))
+        try:
+            await asyncio.wait([running, self._watching], return_when=asyncio.FIRST_COMPLETED)
+            return running.result() if running.done() else None
+        finally:
+            running.cancel()
+
     def kill(self, grace_s: float) -> None:
         """End all: nested containers at once, then SIGTERM to every process, SIGKILL to what is left after the grace.
 
@@ -91,7 +105,7 @@ class Container:
         if self._killing is None:
             self._killing = asyncio.get_running_loop().create_task(self._kill(), name=f"kill of {self.config.id}")
         elif self._killing.done():
-            self._process.kill(grace_s)
+            self._end(grace_s)
 
     def exceed(self, limitation: Limitation) -> None:
         """It has passed a limit: kill it at once."""
@@ -127,7 +141,7 @@ class Container:
         status.container_id.CopyFrom(self.config.id.to_proto())
         if self.termination is None:
             status.executor_pid = self.pid
-            self._isolation.fill_status(self.id, status)
+            self._parts.isolation.fill_status(self.id, status)
         return status
 
     def statistics(self) -> mesos_pb2.ResourceStatistics:
@@ -143,13 +157,20 @@ class Container:
             found.processes, found.threads = used.processes, used.threads
             found.cpus_user_time_secs, found.cpus_system_time_secs = used.user_s, used.system_s
             found.mem_rss_bytes = used.rss_bytes
-            self._isolation.fill_usage(self.id, found)
+            self._parts.isolation.fill_usage(self.id, found)
         return found
 
     async def _kill(self) -> None:
         await self._without_children()
-        if self._process is not None:
-            self._process.kill(max(self._grace_until - time.monotonic(), 0.0))
+        self._end(max(self._grace_until - time.monotonic(), 0.0))
+
+    def _end(self, grace_s: float) -> None:
+        """By its runtime, if that does it better than signals do."""
+        process = self._process
+        if process is None or process.termination is not None:
+            return
+        if self._runtime is None or not process.is_released or not self._runtime.kill(self.id, grace_s):
+            process.kill(grace_s)
 
     async def _watch(self, process: Supervised | Termination) -> Termination:
         try:
@@ -157,8 +178,8 @@ class Container:
         except LetGo:  # it goes on without this agent
             raise asyncio.CancelledError from None
         await self._without_children()
-        if self._isolation.is_active:
-            passed = await self._isolation.cleanup(self.id)
+        if self._parts.is_active:
+            passed = await self._parts.cleanup(self.config)
             self.limitation = self.limitation or passed
         return termination
 

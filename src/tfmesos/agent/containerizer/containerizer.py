@@ -10,11 +10,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from tfmesos.agent.containerizer.choice import runtime_for
 from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
 from tfmesos.agent.containerizer.container import Container
+from tfmesos.agent.containerizer.defaults import parse_container_info, with_default_container
 from tfmesos.agent.containerizer.errors import LaunchFailed
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.containerizer.orphans import Orphans
+from tfmesos.agent.containerizer.parts import Parts
 from tfmesos.agent.containerizer.refusals import Refusals
 from tfmesos.agent.containerizer.runtime_dir import RuntimeDir
 from tfmesos.agent.containerizer.spawner import Spawner, Surroundings
@@ -23,7 +26,7 @@ from tfmesos.agent.containerizer.tree import ContainerTree
 from tfmesos.agent.errors import BadUser
 from tfmesos.agent.fetcher import Fetcher
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.isolators import Isolation, Limitation, Shares, keep_place
+from tfmesos.agent.isolators import Limitation, Node, Shares, keep_place
 from tfmesos.agent.sandboxes.gc import Collector, Schedule
 from tfmesos.agent.sandboxes.trees import remove_tree
 from tfmesos.agent.sandboxes.work_dir import Owner, make_nested_sandbox, make_sandbox, old_runs, remove_nested_sandbox
@@ -38,20 +41,24 @@ _log = logging.getLogger(__name__)
 class Containerizer:
     """All containers of an agent. `start` comes first, `close` last; between them any number of launches at once."""
 
-    def __init__(self, flags: AgentFlags, supervisors: Supervisors, isolation: Isolation | None = None) -> None:
-        """Without an isolation nothing keeps containers apart; with one, `close` closes it."""
+    def __init__(self, flags: AgentFlags, supervisors: Supervisors, parts: Parts | None = None) -> None:
+        """Without parts containers are programs on the host that nothing keeps apart; `close` closes the parts."""
         self._flags = flags
         self._supervisors = supervisors
-        self._refusals = Refusals(flags)
         self._tree = ContainerTree()
         self.fetcher = Fetcher(flags, supervisors, os.environ)
         """For its metrics."""
         self.runtime_dir = flags.runtime_path
         """Where what is kept of them is."""
         self._runtime_dir = RuntimeDir(self.runtime_dir)
-        self._isolation = isolation or Isolation()
+        self._parts = parts or Parts()
+        self._isolation = self._parts.isolation
         self._isolation.listen(self._on_limitation)
-        self._spawner = Spawner(flags, supervisors, self._runtime_dir, self._isolation, self.fetcher)
+        self._isolation.change_nodes_by(self._set_nodes)
+        self._spawner = Spawner(flags, supervisors, self._runtime_dir, self._parts, self.fetcher)
+        self._refusals = Refusals(flags)
+        default = flags.default_container_info
+        self._default_container = None if default is None else parse_container_info(default)
         self._orphans = Orphans(self.forget)
         self._remembered: deque[ContainerId] = deque()
         self._work_dir = os.path.realpath(flags.work_dir)
@@ -79,9 +86,9 @@ class Containerizer:
         processes = dict(zip(configs, await asyncio.gather(*map(self._adopt, configs)), strict=True))
         never = {found for found in configs if found.parent is not None and _was_never_run(processes[found])}
         staying = _staying(configs, set(known), never)
-        await self._isolation.recover(staying, configs.keys() - staying.keys())
+        await self._parts.recover(staying, configs.keys() - staying.keys())
         for container_id in never:  # whoever asked for it was never answered, and will ask again
-            await self._isolation.cleanup(container_id)
+            await self._parts.cleanup(configs[container_id])
             self._runtime_dir.remove(container_id)
         await self._runtime_dir.wait_removed()
         for container_id, config in configs.items():
@@ -194,7 +201,7 @@ class Containerizer:
         containers = list(self._tree)
         ends = await asyncio.gather(*(container.wait() for container in containers), return_exceptions=True)
         await self._orphans.close()
-        await self._isolation.close()
+        await self._parts.close()
         for container, end in zip(containers, ends, strict=True):
             if end_detached or (_ends_with_agent(container) and isinstance(end, Termination)):
                 self._runtime_dir.remove(container.id.root)
@@ -203,16 +210,17 @@ class Containerizer:
 
     async def _launch(self, config: ContainerConfig) -> Container:
         parent = self._parent_of(config)
+        config = with_default_container(config, self._default_container)
         if parent is not None:
             config = _inherited(config, parent.config)
         fault = self._refusals.fault(config)
         if fault:
             raise LaunchFailed(fault)
+        config = replace(config, runtime=runtime_for(config, self._flags, self._parts, parent))
         identity = self._identity(config.user)
         looks_into = parent if config.is_debug else None
         around = Surroundings(
             identity=identity,
-            directory=looks_into.directory if looks_into else config.directory,
             environment=self._environment(looks_into.config) if looks_into else None,
         )
         _make_sandbox(config, parent, identity)
@@ -245,10 +253,11 @@ class Containerizer:
 
     def _environment(self, config: ContainerConfig) -> Mapping[str, str]:
         parent = self._tree.find(config.id.parent) if config.is_debug and config.id.parent is not None else None
-        return container_environment(config, None if parent is None else self._environment(parent.config))
+        around = None if parent is None else self._environment(parent.config)
+        return container_environment(config, self._flags, around)
 
     def _add(self, config: ContainerConfig, process: Supervised | Termination) -> Container:
-        container = Container(config, process, isolation=self._isolation, end_children=self._tree.end_children)
+        container = Container(config, process, parts=self._parts, end_children=self._tree.end_children)
         self._tree.add(container)
         if config.kind not in _OF_FRAMEWORKS:
             container.when_ended(lambda: self._remember(config))
@@ -275,6 +284,12 @@ class Containerizer:
         container = self._tree.find(container_id)
         if container is not None:
             container.exceed(limitation)
+
+    async def _set_nodes(self, container_id: ContainerId, wanted: tuple[Node, ...], absent: tuple[Node, ...]) -> None:
+        container = self._tree.find(container_id)
+        runtime = self._parts.runtime_of(container.config) if container is not None else None
+        if runtime is not None:
+            await runtime.set_nodes(container_id, wanted, absent)
 
     async def _adopt(self, container_id: ContainerId) -> Supervised | Termination:
         try:
@@ -311,8 +326,10 @@ def _ends_with_agent(container: Container) -> bool:
 def _inherited(config: ContainerConfig, parent: ContainerConfig) -> ContainerConfig:
     """What a nested container has of its parent: unless it says so itself, the user; and whether it outlives the agent.
 
-    A DEBUG one lives as long as whoever looks through it.
+    A DEBUG one lives as long as whoever looks through it, and begins where what it looks into has begun.
     """
+    if config.is_debug:
+        config = replace(config, working_directory=parent.working_directory or parent.directory)
     return replace(
         config,
         user=config.user or parent.user,

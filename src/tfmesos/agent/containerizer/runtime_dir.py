@@ -18,18 +18,20 @@ import fcntl
 import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from google.protobuf.message import DecodeError, Message
 
-from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
+from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind, RuntimeName
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.sandboxes.trees import remove_tree
 from tfmesos.wire import mesos_pb2
 
-FORMAT = 1
+FORMAT = 2
+_SINCE_1: Mapping[str, object] = {"runtime": RuntimeName.HOST.name, "overrides": {}, "working_directory": None}
+"""What format 1 had not."""
 _MODE = 0o700
 _CONFIG = "config"
 _RECORD = "record.json"
@@ -179,11 +181,16 @@ def _to_json(config: ContainerConfig) -> dict[str, object]:
         "resources": [_text(resource) for resource in config.resources],
         "environment": dict(config.environment),
         "is_debug": config.is_debug,
+        "runtime": config.runtime.name,
+        "overrides": dict(config.overrides),
+        "working_directory": config.working_directory,
     }
 
 
 def _from_json(container_id: ContainerId, found: dict[str, object]) -> ContainerConfig:
-    if found["format"] != FORMAT:
+    if found["format"] == 1:
+        found = {**found, **_SINCE_1}
+    elif found["format"] != FORMAT:
         raise ValueError(f"its format is {found['format']}, this agent reads {FORMAT}")
     return ContainerConfig(
         id=container_id,
@@ -195,8 +202,11 @@ def _from_json(container_id: ContainerId, found: dict[str, object]) -> Container
         if found["container"] is None
         else mesos_pb2.ContainerInfo.FromString(_bytes(found["container"])),
         resources=tuple(mesos_pb2.Resource.FromString(_bytes(item)) for item in _list(found["resources"])),
-        environment={_str(name): _str(value) for name, value in _dict(found["environment"]).items()},
+        environment=_texts(found["environment"]),
         is_debug=bool(found["is_debug"]),
+        runtime=RuntimeName[_str(found["runtime"])],
+        overrides=_texts(found["overrides"]),
+        working_directory=None if found["working_directory"] is None else _str(found["working_directory"]),
         checkpoint=True,
     )
 
@@ -221,7 +231,7 @@ def _list(value: object) -> list[object]:
     return value
 
 
-def _dict(value: object) -> dict[object, object]:
+def _texts(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
         raise TypeError(f"an object is missing: {value!r}")
-    return value
+    return {_str(name): _str(text) for name, text in value.items()}

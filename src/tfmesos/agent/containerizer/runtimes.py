@@ -13,7 +13,7 @@ from typing import Protocol
 
 from tfmesos.agent.containerizer.config import ContainerConfig
 from tfmesos.agent.containerizer.identifiers import ContainerId
-from tfmesos.agent.isolators import Limitation, Prepared
+from tfmesos.agent.isolators import Limitation, Node, Prepared
 from tfmesos.supervision import ProcessSpec
 
 
@@ -32,7 +32,7 @@ class ContainerRuntime(Protocol):
     """Makes containers of one kind and takes them away.
 
     Called by the containerizer only: `recover` first, once; then for each container `prepare`, `wait_running`, any
-    number of `kill`, `cleanup`. Different containers at the same time.
+    number of `set_nodes` and `kill`, `cleanup`; `close` last. Different containers at the same time.
     """
 
     async def prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> ProcessSpec:
@@ -45,6 +45,9 @@ class ContainerRuntime(Protocol):
 
     async def wait_running(self, container_id: ContainerId) -> RunningNews | None:
         """Until the container runs, once its gate is open; what is to be told of it. Cancelled if it ends before."""
+
+    async def set_nodes(self, container_id: ContainerId, wanted: tuple[Node, ...], absent: tuple[Node, ...]) -> None:
+        """Have its /dev hold all wanted nodes and none of the absent ones, from now on. Raises IsolationFailed."""
 
     def kill(self, container_id: ContainerId, grace_s: float) -> bool:
         """Whether the runtime sees to the end itself, within the grace; False: the supervisor's signals do.
@@ -64,3 +67,6 @@ class ContainerRuntime(Protocol):
 
         What is left of others than those is removed. Never raises.
         """
+
+    async def close(self) -> None:
+        """Do nothing for containers any more; those that go on are left to the next agent. Never raises."""

@@ -6,23 +6,28 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 
-from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
+from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind, RuntimeName
 from tfmesos.agent.containerizer.errors import LaunchFailed
+from tfmesos.agent.containerizer.parts import Parts
 from tfmesos.agent.containerizer.runtime_dir import RuntimeDir
-from tfmesos.agent.containerizer.specification import console, container_environment, process_spec
+from tfmesos.agent.containerizer.specification import (
+    console,
+    container_environment,
+    prepared_config,
+    process_spec,
+)
 from tfmesos.agent.fetcher import Fetcher, FetchFailed, FetchOrder
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.isolators import Isolation, IsolationFailed, Prepared
+from tfmesos.agent.isolators import IsolationFailed, Prepared
 from tfmesos.agent.users import Identity
 from tfmesos.supervision import Supervised, SupervisionError, Supervisors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a container finds when it starts: whose it is, where it runs, what it inherits."""
+    """What a container finds when it starts: whose it is, what it inherits."""
 
     identity: Identity | None
-    directory: str
     environment: Mapping[str, str] | None
     """Of the container that a DEBUG one looks into."""
 
@@ -35,28 +40,26 @@ class Spawner:
         flags: AgentFlags,
         supervisors: Supervisors,
         runtime_dir: RuntimeDir,
-        isolation: Isolation,
+        parts: Parts,
         fetcher: Fetcher,
     ) -> None:
         self._flags = flags
         self._supervisors = supervisors
         self._runtime_dir = runtime_dir
-        self._isolation = isolation
+        self._parts = parts
+        self._isolation = parts.isolation
         self._fetcher = fetcher
 
     async def spawn(self, config: ContainerConfig, around: Surroundings) -> tuple[ContainerConfig, Supervised]:
-        """The configuration with what isolation adds to it, and the process, which waits at its gate.
+        """The configuration with what its making adds to it, and the process, which waits at its gate.
 
         The sandbox is there. Raises LaunchFailed; then, and when it is cancelled, nothing of the container is left.
         """
         process = None
         try:
             record_dir = await self._record_dir(config)
-            prepared = Prepared()
-            if self._isolation.is_active:
-                prepared = await self._isolation.prepare(config)
-                config = await self._with_environment(config, prepared.environment)
-            if config.command.uris:
+            config, prepared = await self._prepare(config)
+            if config.command.uris and config.runtime is not RuntimeName.DOCKER:
                 await self._fetch(config, around.identity)
             process = await self._supervise(config, around, record_dir, prepared)
             if self._isolation.is_active:
@@ -68,12 +71,26 @@ class Spawner:
                 raise LaunchFailed(str(error)) from error
             raise
 
+    async def _prepare(self, config: ContainerConfig) -> tuple[ContainerConfig, Prepared]:
+        """Its root file system, what it may use, and what it sees."""
+        root = await self._parts.roots.make(config)
+        if root is not None:
+            config = replace(config, root=root)
+        if not self._isolation.is_active:
+            return config, Prepared()
+        prepared = await self._isolation.prepare(config)
+        if config.runtime is RuntimeName.HOST and prepared.view is not None:
+            prepared = replace(prepared, view=None)
+        complete = prepared_config(config, prepared)
+        if complete is not config and config.checkpoint:
+            await self._keep(complete)
+        return complete, prepared
+
     async def _undo(self, config: ContainerConfig, process: Supervised | None) -> None:
         if process is not None:
             process.kill(0.0)
             await process.wait()
-        if self._isolation.is_active:
-            await self._isolation.cleanup(config.id)
+        await self._parts.cleanup(config)
         self._runtime_dir.remove(config.id)
 
     def _has_record(self, config: ContainerConfig) -> bool:
@@ -95,15 +112,6 @@ class Spawner:
             path = self._runtime_dir.path_of(config.id)
             raise LaunchFailed(f"cannot keep a record of it in {path}: {error.strerror}") from error
 
-    async def _with_environment(self, config: ContainerConfig, added: Mapping[str, str]) -> ContainerConfig:
-        """It is kept with the configuration: DEBUG containers shall have it, too, under the next agent as well."""
-        if not added:
-            return config
-        config = replace(config, environment={**config.environment, **added})
-        if config.checkpoint:
-            await self._keep(config)
-        return config
-
     async def _fetch(self, config: ContainerConfig, identity: Identity | None) -> None:
         order = FetchOrder(
             container_id=str(config.id),
@@ -121,11 +129,13 @@ class Spawner:
             config,
             self._flags,
             around.identity,
-            environment=container_environment(config, around.environment),
-            directory=around.directory,
+            environment=container_environment(config, self._flags, around.environment),
             record_dir=record_dir,
             prepared=prepared,
         )
+        runtime = self._parts.runtime_of(config)
+        if runtime is not None:
+            spec = await runtime.prepare(config, prepared, spec)
         return await self._supervisors.launch(spec)
 
 
