@@ -14,6 +14,8 @@ from tfmesos.agent.images import ImageRuntime
 _PASSED_ON = ("PATH", "HOME", "DOCKER_CONFIG", "DOCKER_API_VERSION", "LANG")
 """Of the agent's environment: how the client finds itself and its configuration."""
 _NO_ENGINE = ("cannot connect to the docker daemon", "error during connect", "connection refused", "unexpected eof")
+_ANSWER = "error response from daemon"
+"""Whatever follows is the engine's trouble with others."""
 _MISSING = ("no such container", "no such object", "no such image")
 _PATIENCE_S = 30.0
 _LONGEST_TEXT = 500
@@ -111,6 +113,8 @@ def _error(complaint: str, command: str, status: int) -> DockerError:
     """By what the client says: its exit status is 1 for everything."""
     text = " ".join(complaint.split())[-_LONGEST_TEXT:] or f"docker {command} exited with status {status}"
     lowered = text.lower()
-    if any(sign in lowered for sign in _NO_ENGINE):
-        return DockerUnreachable(text)
-    return NoSuchObject(text) if any(sign in lowered for sign in _MISSING) else DockerError(text)
+    if any(sign in lowered for sign in _MISSING):
+        return NoSuchObject(text)
+    is_answer = _ANSWER in lowered
+    is_down = not is_answer and any(sign in lowered for sign in _NO_ENGINE)
+    return DockerUnreachable(text) if is_down else DockerError(text)

@@ -29,10 +29,9 @@ class DockerContainer:
     says so, or when the container's first process is gone.
     """
 
-    def __init__(self, client: DockerClient, name: str, *, is_begun: bool = False) -> None:
-        """`is_begun`: its client may have run already."""
+    def __init__(self, client: DockerClient, name: str) -> None:
+        """There need be none of this name yet, or ever."""
         self.name = name
-        self.is_begun = is_begun
         self._client = client
         self._first_process: tuple[int, int] | None = None
         self._started: asyncio.Future[Inspection] = asyncio.get_running_loop().create_future()
@@ -41,7 +40,6 @@ class DockerContainer:
 
     async def wait_started(self) -> Inspection:
         """Until its program has been started; its client has to run."""
-        self.is_begun = True
         delays = delays_s(_FIRST_LOOK_S, _LONGEST_LOOK_S)
         while not self._started.done():
             await asyncio.wait([self._started], timeout=next(delays))

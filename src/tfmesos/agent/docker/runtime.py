@@ -138,9 +138,9 @@ class DockerRuntime:
             raise IsolationFailed("the GPUs of a container of the docker containerizer cannot be changed while it runs")
 
     def kill(self, container_id: ContainerId, grace_s: float) -> bool:
-        """Have the engine stop it, if its client may have made it. See ContainerRuntime."""
+        """Have the engine stop it. See ContainerRuntime."""
         container = self._containers.get(container_id)
-        if container is None or not container.is_begun:
+        if container is None:
             return False
         container.stop(grace_s)
         return True
@@ -153,7 +153,7 @@ class DockerRuntime:
         container = self._containers.get(container_id)
         if container is None:
             return None
-        ended = await container.wait_gone() if container.is_begun else None
+        ended = await container.wait_gone()
         self._containers.pop(container_id, None)
         self._nodes.pop(container_id, None)
         unlink_sandbox(self._work_dir, container_id.value)
@@ -168,7 +168,7 @@ class DockerRuntime:
         names = await self._leftovers.find()
         for container_id in (*mine, *(one for one in orphans if container_name(str(one)) in names)):
             name = container_name(str(container_id))
-            self._containers[container_id] = DockerContainer(self._client, name, is_begun=True)
+            self._containers[container_id] = DockerContainer(self._client, name)
         await self._leftovers.remove_all_but({container.name for container in self._containers.values()})
 
     def _surroundings(self, config: ContainerConfig, prepared: Prepared, sandbox: str) -> Surroundings:
