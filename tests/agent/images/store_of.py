@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.images import Images
+from tfmesos.agent.images import ImageRoot, Images
 from tfmesos.supervision import Supervisors
 from tfmesos.wire import mesos_pb2
 
@@ -54,3 +54,8 @@ def trees_of(folder: Path) -> list[str]:
 def is_clean(folder: Path) -> bool:
     """Whether nothing of a pull is left in the store."""
     return not os.listdir(folder / "store" / "staging")
+
+
+def greeting(root: ImageRoot) -> bytes:
+    """What the images of tests here have in /etc/greeting."""
+    return Path(root.tree, "etc/greeting").read_bytes()

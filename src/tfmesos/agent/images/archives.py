@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import IO
 
 from tfmesos.agent.images.errors import BadReference
-from tfmesos.agent.images.manifests import Entry, Index, Manifest, Platform, UnusableManifest, parse_manifest
+from tfmesos.agent.images.manifests import (
+    OCI_MANIFEST,
+    Entry,
+    Index,
+    Manifest,
+    Platform,
+    UnusableManifest,
+    parse_manifest,
+    to_oci,
+)
 from tfmesos.agent.images.reference import LATEST, Reference, is_digest
 from tfmesos.agent.images.sources import Registry, source_of
 
@@ -104,11 +113,14 @@ class _Layout:
         raise UnusableManifest(f"its indexes are nested deeper than {_MAX_DEPTH}")
 
     def write_top(self, content: bytes) -> None:
-        """Have this manifest at the top, and no other."""
+        """Have this manifest at the top, and no other. skopeo sees none of Docker's in an OCI layout."""
+        converted = to_oci(content)
+        digest = sha256(converted).hexdigest()
+        Path(f"{self._path}/blobs/sha256/{digest}").write_bytes(converted)
         entry = {
-            "mediaType": json.loads(content).get("mediaType", "application/vnd.oci.image.manifest.v1+json"),
-            "digest": f"sha256:{sha256(content).hexdigest()}",
-            "size": len(content),
+            "mediaType": OCI_MANIFEST,
+            "digest": f"sha256:{digest}",
+            "size": len(converted),
             "annotations": {"org.opencontainers.image.ref.name": _CHOSEN},
         }
         Path(f"{self._path}/index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": [entry]}))

@@ -118,11 +118,12 @@ class Images:
             self._watching = asyncio.create_task(self._watch(self._gc), name="removal of images")
 
     async def close(self) -> None:
-        """End what is being pulled. Idempotent."""
+        """End what is being pulled; what is held stays held, for the next agent. Idempotent."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])
         await self._pulls.close()
+        self._store.close()
 
     async def _pull(self, order: Order) -> str:
         _log.info("image %s: pulling from %s", order.reference, order.source.place)

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from tfmesos.agent.images.reference import is_digest
 
-_CONFIGS = ("application/vnd.docker.container.image.v1+json", "application/vnd.oci.image.config.v1+json")
+OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+_OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
+_OCI_LAYER = "application/vnd.oci.image.layer.v1."
+_CONFIGS = ("application/vnd.docker.container.image.v1+json", _OCI_CONFIG)
 _LAYER_ENDINGS = ("tar", "tar+gzip", "tar.gzip", "tar+zstd", "tar.zstd")
-_ZSTD = "zstd"
 _ARCHITECTURES = {
     "x86_64": ("amd64", None),
     "aarch64": ("arm64", "v8"),
@@ -53,10 +55,6 @@ class Layer:
 
     media_type: str
     size: int
-
-    @property
-    def is_zstd(self) -> bool:
-        return self.media_type.endswith(_ZSTD)
 
     @property
     def is_compressed(self) -> bool:
@@ -122,6 +120,20 @@ def parse_manifest(content: bytes) -> Manifest | Index:
     if isinstance(value.get("layers"), list) and isinstance(value.get("config"), dict):
         return _manifest(value["config"], value["layers"])
     raise UnusableManifest("its manifest is of an unknown kind")
+
+
+def to_oci(content: bytes) -> bytes:
+    """A manifest as OCI has it: Docker's of schema 2 differs in its types only."""
+    value = json.loads(content)
+    layers = [{**layer, "mediaType": _oci_layer_type(layer["mediaType"])} for layer in value["layers"]]
+    config = {**value["config"], "mediaType": _OCI_CONFIG}
+    return json.dumps({**value, "mediaType": OCI_MANIFEST, "config": config, "layers": layers}).encode()
+
+
+def _oci_layer_type(media_type: str) -> str:
+    if media_type.startswith(_OCI_LAYER):
+        return media_type
+    return _OCI_LAYER + "tar" + media_type.rpartition("tar")[2].replace(".", "+")
 
 
 def _manifest(config: Mapping[str, object], layers: Sequence[object]) -> Manifest:

@@ -69,8 +69,6 @@ class Orders:
         if not docker.HasField("config"):
             return self._logins.get(host)
         if not docker.config.HasField("value"):
-            raise BadCredentials(
-                f"the docker config of image '{docker.name}' is no secret by value, and others are not supported"
-            )
+            raise BadCredentials(f"the docker config of image '{docker.name}' has to be a secret of type VALUE")
         own = parse_docker_config(docker.config.value.data.decode(errors="replace"))
         return own.get(host) or self._logins.get(host)

@@ -26,7 +26,11 @@ _MAX_DEPTH = 4
 _TRIES_AGAIN = ("--retry-times", "1")
 """Of skopeo, after 1 s; besides, it waits as long as a registry's Retry-After says, up to a minute each time."""
 _LIMITED = ("toomanyrequests", "too many requests", "429")
-_PACKED_ANEW = ("--dest-compress-format", "gzip", "--dest-compress-level", "1")
+_AS_GZIP = ("--dest-compress-format", "gzip", "--dest-compress-level", "1")
+"""umoci 0.4 reads no zstd, and believes skopeo, which says of all layers of archives that they are gzip.
+
+Layers that are gzip stay as they are.
+"""
 _TAG = "image"
 
 
@@ -114,9 +118,7 @@ class Puller:
             raise NoSpace(str(order.reference), order.source.place, f"{reason}, but {left}")
 
     async def _copy(self, order: Order, found: _Found, staging: Staging) -> None:
-        """Into an OCI layout. umoci 0.4 reads no zstd, so such layers are packed anew; others stay as they are."""
-        has_zstd = any(layer.is_zstd for layer in found.manifest.layers)
-        layers = _PACKED_ANEW if has_zstd else ("--dest-oci-accept-uncompressed-layers",)
+        """Into an OCI layout."""
         words: Sequence[str] = ()
         secret = None
         if isinstance(order.source, InRegistry):
@@ -127,7 +129,7 @@ class Puller:
             "--quiet",
             "--tmpdir",
             staging.path,
-            *layers,
+            *_AS_GZIP,
             *words,
             found.location,
             _layout(staging),

@@ -133,6 +133,13 @@ class Store:
                     del self._uses[digest]
                     os.close(use.lock)
 
+    def close(self) -> None:
+        """This agent is about to end: it uses nothing any more, but its containers may. Idempotent."""
+        with self._guard:
+            for use in self._uses.values():
+                os.close(use.lock)
+            self._uses.clear()
+
     def stage(self) -> Staging:
         """Raises OSError."""
         with _holding(f"{self.path}/lock"):
@@ -198,7 +205,7 @@ class Store:
         except (BlockingIOError, FileNotFoundError):
             return None
         try:
-            if any(os.path.exists(entry.path) for entry in os.scandir(f"{tree}/users")):
+            if any(os.path.exists(f"{tree}/users/{name}") for name in os.listdir(f"{tree}/users")):
                 return None
             leaving = tempfile.mkdtemp(dir=f"{self.path}/staging")
             os.rename(tree, f"{leaving}/tree")
@@ -209,10 +216,13 @@ class Store:
     def _sweep(self) -> None:
         """Remove what was left by pulls whose agent is gone, and by removals that were cut off."""
         with _holding(f"{self.path}/lock"):
-            locks = {entry.path: _try_lock(f"{entry.path}/lock") for entry in os.scandir(f"{self.path}/staging")}
+            locks = {path: _try_lock(f"{path}/lock") for path in self._staged()}
         for path, lock in locks.items():
             if lock is not None:
                 _remove_held(path, lock)
+
+    def _staged(self) -> list[str]:
+        return [f"{self.path}/staging/{name}" for name in os.listdir(f"{self.path}/staging")]
 
     def _tree(self, digest: str) -> str:
         return f"{self.path}/trees/{digest.replace(':', '-')}"
