@@ -63,7 +63,7 @@ def executor_of(core: AgentCore, executor_id: str = "e", framework_id: str = "f"
 def running_executor(core: AgentCore, *task_ids: str, checkpoint: bool = False) -> ExecutorRecord:
     """A subscribed custom executor with these tasks, delivered."""
     for task_id in task_ids:
-        core.run(executor_order(task_id, checkpoint=checkpoint), "c1", 0)
+        core.run(executor_order(task_id, checkpoint=checkpoint), "c1")
     executor = executor_of(core)
     core.forked(executor, 5)
     core.opened(executor, 0)
@@ -72,7 +72,7 @@ def running_executor(core: AgentCore, *task_ids: str, checkpoint: bool = False) 
 
 
 def running_command(core: AgentCore, container_id: str, task: mesos_pb2.TaskInfo) -> ExecutorRecord:
-    core.run(command_order(task), container_id, 0)
+    core.run(command_order(task), container_id)
     executor = executor_of(core, task.task_id.value)
     core.forked(executor, 5)
     core.opened(executor, 0)

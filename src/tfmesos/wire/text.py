@@ -52,10 +52,10 @@ def _name(enum: EnumDescriptor, number: int) -> str:
     return str(value.name) if value is not None else str(number)
 
 
-def ending_text(wait_status: int) -> str:
+def ending_text(wait_status: int, subject: str = "Command") -> str:
     """`Command exited with status 1`, `Command terminated with signal Terminated` (Mesos 1.11, recorded)."""
     if os.WIFEXITED(wait_status):
-        return f"Command exited with status {os.WEXITSTATUS(wait_status)}"
+        return f"{subject} exited with status {os.WEXITSTATUS(wait_status)}"
     number = os.WTERMSIG(wait_status)
     core = " (core dumped)" if os.WCOREDUMP(wait_status) else ""
-    return f"Command terminated with signal {signal.strsignal(number) or f'Unknown signal {number}'}{core}"
+    return f"{subject} terminated with signal {signal.strsignal(number) or f'Unknown signal {number}'}{core}"

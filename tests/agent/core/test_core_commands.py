@@ -15,7 +15,7 @@ from tests.agent.core_play import (
     running_command,
 )
 from tests.agent.in_test_master import command_task
-from tfmesos.agent.core import Ending, KillContainer, Report
+from tfmesos.agent.core import Ending, KillContainer, Report, Running
 from tfmesos.agent.core.books import Deadlines
 from tfmesos.agent.core.command_tasks import grace_of
 from tfmesos.agent.core.texts import ending_text
@@ -36,7 +36,27 @@ _Status = mesos_pb2.TaskStatus
     ],
 )
 def test_the_texts_of_endings_are_mesos(wait_status: int | None, text: str) -> None:
-    assert ending_text(wait_status) == text
+    task = command_task("a")
+
+    assert ending_text(task, wait_status) == text
+
+    task.container.type = mesos_pb2.ContainerInfo.DOCKER
+    assert ending_text(task, wait_status) == text.replace("Command", "Container")
+
+
+def test_what_the_engine_says_of_a_container_is_told_with_running() -> None:
+    core = build_core()
+    core.run(command_order(command_task("a")), "c1")
+    executor = executor_of(core, "a")
+    core.forked(executor, 5)
+
+    (report,) = core.opened(executor, 0, Running(data=b"[{}]", ip_address="10.0.0.2"))
+
+    assert isinstance(report, Report)
+    status = report.status
+    assert status.data == b"[{}]"
+    (network,) = status.container_status.network_infos
+    assert [address.ip_address for address in network.ip_addresses] == ["10.0.0.2"]
 
 
 def test_the_kill_grace_is_the_tasks_own_or_three_seconds() -> None:
@@ -49,7 +69,7 @@ def test_the_kill_grace_is_the_tasks_own_or_three_seconds() -> None:
 def test_what_a_restarted_agent_must_know_comes_before_what_follows_from_it() -> None:
     core = build_core()
 
-    assert kinds(core.run(command_order(command_task("a")), "c1", 0)) == [
+    assert kinds(core.run(command_order(command_task("a")), "c1")) == [
         "KeepFramework",
         "KeepTasks",
         "StartContainer",
@@ -63,7 +83,7 @@ def test_what_a_restarted_agent_must_know_comes_before_what_follows_from_it() ->
 @pytest.mark.parametrize("was_forked", [False, True])
 def test_a_kill_before_the_container_is_there_is_reported_when_nothing_is_left_of_it(was_forked: bool) -> None:
     core = build_core()
-    core.run(command_order(command_task("a")), "c1", 0)
+    core.run(command_order(command_task("a")), "c1")
     executor = executor_of(core, "a")
 
     assert core.kill(key("a"), None) == [KillContainer(executor, 0.0)]
@@ -135,10 +155,10 @@ def test_an_overdue_task_fails_with_its_reason() -> None:
 
 def test_a_task_that_comes_again_while_its_container_still_ends_is_the_same() -> None:
     core = build_core()
-    core.run(command_order(command_task("a")), "c1", 0)
+    core.run(command_order(command_task("a")), "c1")
     core.kill(key("a"), None)  # before the container was there: it is still under way
 
-    assert core.run(command_order(command_task("a")), "c2", 0) == []
+    assert core.run(command_order(command_task("a")), "c2") == []
 
 
 def test_health_is_told_on_each_finding_and_ends_the_task() -> None:
@@ -194,7 +214,7 @@ def test_a_drained_agent_kills_says_why_and_takes_nothing() -> None:
     actions = core.drain(config, 0)
 
     assert KillContainer(executor, 1.0) in actions
-    (dropped,) = core.run(command_order(command_task("b")), "c2", 0)
+    (dropped,) = core.run(command_order(command_task("b")), "c2")
     (killed,) = core.ended(executor, Ending(wait_status=15))
     assert isinstance(dropped, Report)
     assert isinstance(killed, Report)

@@ -27,21 +27,21 @@ OTHER_UUID = b"another uuid 16b"
 
 def test_tasks_wait_for_their_executor_to_subscribe() -> None:
     core = build_core()
-    assert kinds(core.run(executor_order("a"), "c1", 0)) == ["KeepFramework", "KeepTasks", "StartContainer"]
-    assert kinds(core.run(executor_order("b"), "c2", 0)) == ["KeepTasks"]
+    assert kinds(core.run(executor_order("a"), "c1")) == ["KeepFramework", "KeepTasks", "StartContainer"]
+    assert kinds(core.run(executor_order("b"), "c2")) == ["KeepTasks"]
     executor = executor_of(core)
     assert core.forked(executor, 5) == [OpenGate(executor)]
 
     actions = core.subscribed(executor, Call.Subscribe(), 1)
 
     assert events(actions) == ["SUBSCRIBED", "LAUNCH", "LAUNCH"]
-    assert events(core.run(executor_order("c"), "c3", 1)) == ["LAUNCH"]
+    assert events(core.run(executor_order("c"), "c3")) == ["LAUNCH"]
     assert core.deadline() is None
 
 
 def test_a_group_is_delivered_as_one() -> None:
     core = build_core()
-    core.run(executor_order("a", "b", is_group=True), "c1", 0)
+    core.run(executor_order("a", "b", is_group=True), "c1")
     executor = executor_of(core)
     core.forked(executor, 5)
 
@@ -70,7 +70,7 @@ def test_an_executor_cannot_speak_of_a_task_that_it_was_not_given() -> None:
     core = build_core()
     executor = running_executor(core, "a", checkpoint=True)
     core.stream_lost(executor, 0)
-    core.run(executor_order("b", checkpoint=True), "c1", 0)
+    core.run(executor_order("b", checkpoint=True), "c1")
 
     assert kinds(core.updated(executor, status("b", FINISHED))) == ["SendEvent"]
     assert not executor.tasks["b"].has_ended
@@ -88,8 +88,8 @@ def test_an_update_of_an_unknown_task_is_passed_on() -> None:
 
 def test_the_last_kill_of_what_waits_ends_an_executor_that_has_not_subscribed() -> None:
     core = build_core()
-    core.run(executor_order("a"), "c1", 0)
-    core.run(executor_order("b"), "c1", 0)
+    core.run(executor_order("a"), "c1")
+    core.run(executor_order("b"), "c1")
     executor = executor_of(core)
     core.forked(executor, 5)
 
@@ -103,7 +103,7 @@ def test_the_last_kill_of_what_waits_ends_an_executor_that_has_not_subscribed() 
 
 def test_a_kill_before_delivery_ends_the_whole_group() -> None:
     core = build_core()
-    core.run(executor_order("a", "b", is_group=True), "c1", 0)
+    core.run(executor_order("a", "b", is_group=True), "c1")
 
     actions = core.kill(key("b"), None)
 
@@ -123,11 +123,13 @@ def test_a_kill_of_a_delivered_task_is_the_executors() -> None:
 
 def test_an_executor_that_does_not_subscribe_in_time_fails_its_tasks() -> None:
     core = build_core()
-    core.run(executor_order("a"), "c1", 0)
+    core.run(executor_order("a"), "c1")
     executor = executor_of(core)
     core.forked(executor, 5)
+    core.opened(executor, 30)
 
-    assert KillContainer(executor, 0.0) in core.tick(60)
+    assert core.tick(89) == []
+    assert KillContainer(executor, 0.0) in core.tick(90)
     close, told, report = core.ended(executor, Ending(wait_status=9))[:3]
 
     assert isinstance(told, Tell)
@@ -135,6 +137,14 @@ def test_an_executor_that_does_not_subscribe_in_time_fails_its_tasks() -> None:
     assert report.status.message == "Executor did not register within 1mins"
     assert report.status.reason == _Status.REASON_EXECUTOR_REGISTRATION_TIMEOUT
     assert kinds([close]) == ["CloseStream"]
+
+
+def test_the_time_to_subscribe_does_not_pass_while_an_image_is_pulled() -> None:
+    core = build_core()
+    core.run(executor_order("a"), "c1")
+
+    assert core.tick(3600) == []
+    assert core.deadline() is None
 
 
 def test_the_master_hears_of_a_dead_executor_before_its_tasks_end() -> None:
@@ -155,7 +165,7 @@ def test_the_master_hears_of_a_dead_executor_before_its_tasks_end() -> None:
 
 def test_a_container_that_cannot_be_made_fails_all_tasks() -> None:
     core = build_core()
-    core.run(executor_order("a", "b", is_group=True), "c1", 0)
+    core.run(executor_order("a", "b", is_group=True), "c1")
 
     actions = core.failed(executor_of(core), "no")
 
@@ -232,7 +242,7 @@ def test_with_checkpoints_a_lost_stream_is_waited_for() -> None:
     core.stream_lost(executor, 10)
 
     assert core.deadline() is None
-    assert events(core.run(executor_order("b", checkpoint=True), "c2", 11)) == []
+    assert events(core.run(executor_order("b", checkpoint=True), "c2")) == []
     assert events(core.subscribed(executor, Call.Subscribe(unacknowledged_tasks=[command_task("a")]), 12)) == [
         "SUBSCRIBED",
         "LAUNCH",
@@ -247,7 +257,7 @@ def test_what_the_master_believes_of_an_executor_must_fit() -> None:
         executor=executor_order("a").executor,
         launches_executor=False,
     )
-    assert [text for _, _, text in reports(core.run(wants_old, "c1", 0))] == [
+    assert [text for _, _, text in reports(core.run(wants_old, "c1"))] == [
         "No executor is expected to launch and there is none running"
     ]
     running_executor(core, "b")
@@ -257,16 +267,16 @@ def test_what_the_master_believes_of_an_executor_must_fit() -> None:
         executor=executor_order("a").executor,
         launches_executor=True,
     )
-    actions = core.run(wants_new, "c1", 0)
+    actions = core.run(wants_new, "c1")
     assert kinds(actions) == ["Tell", "Report"]
     assert [text for _, _, text in reports(actions)] == ["Master wants to launch executor, but one already exists"]
 
 
 def test_a_task_cannot_join_a_command_tasks_executor() -> None:
     core = build_core()
-    core.run(command_order(command_task("e")), "c1", 0)
+    core.run(command_order(command_task("e")), "c1")
 
-    actions = core.run(executor_order("a"), "c2", 0)
+    actions = core.run(executor_order("a"), "c2")
 
     assert reports(actions) == [("a", "TASK_LOST", "Master wants to launch executor, but one already exists")]
 
@@ -276,7 +286,7 @@ def test_limits_of_an_executors_task_are_refused() -> None:
     order = executor_order("a")
     order.tasks[0].limits["mem"].value = 64
 
-    (report,) = core.run(order, "c1", 0)
+    (report,) = core.run(order, "c1")
 
     assert isinstance(report, Report)
     assert report.status.message == "resource limits are not supported by this agent yet"

@@ -28,7 +28,7 @@ def core() -> AgentCore:
 @pytest.fixture
 def executor(core: AgentCore) -> ExecutorRecord:
     """With a delivered task `one`, for which its container was launched."""
-    core.run(executor_order("one"), "c1", 0)
+    core.run(executor_order("one"), "c1")
     executor = executor_of(core)
     core.forked(executor, 5)
     actions = core.subscribed(executor, Call.Subscribe(), 0)
@@ -37,7 +37,7 @@ def executor(core: AgentCore) -> ExecutorRecord:
 
 
 def test_a_task_is_delivered_when_its_container_has_grown(core: AgentCore, executor: ExecutorRecord) -> None:
-    arrived = core.run(executor_order("two"), "unused", 0)
+    arrived = core.run(executor_order("two"), "unused")
     grown = core.resized(executor)
 
     assert (events(arrived), asked(arrived)) == ([], [["one", "two"]])
@@ -47,8 +47,8 @@ def test_a_task_is_delivered_when_its_container_has_grown(core: AgentCore, execu
 def test_tasks_that_come_before_the_executor_subscribes_are_asked_for_when_its_container_is_there(
     core: AgentCore,
 ) -> None:
-    core.run(executor_order("one"), "c1", 0)
-    assert asked(core.run(executor_order("two"), "unused", 0)) == []  # there is no container yet
+    core.run(executor_order("one"), "c1")
+    assert asked(core.run(executor_order("two"), "unused")) == []  # there is no container yet
     executor = executor_of(core)
 
     assert asked(core.forked(executor, 5)) == [["one", "two"]]
@@ -71,9 +71,9 @@ def test_an_end_is_told_and_acknowledged_when_its_container_has_shrunk(
 
 
 def test_what_comes_and_goes_during_an_update_is_in_the_next(core: AgentCore, executor: ExecutorRecord) -> None:
-    core.run(executor_order("two"), "unused", 0)
+    core.run(executor_order("two"), "unused")
     ended = core.updated(executor, status("one", FINISHED, FIRST))
-    more = core.run(executor_order("three"), "unused", 0)
+    more = core.run(executor_order("three"), "unused")
     grown = core.resized(executor)
 
     assert asked(ended) == asked(more) == []
@@ -83,7 +83,7 @@ def test_what_comes_and_goes_during_an_update_is_in_the_next(core: AgentCore, ex
 
 
 def test_what_its_container_cannot_hold_fails_and_the_others_go_on(core: AgentCore, executor: ExecutorRecord) -> None:
-    core.run(executor_order("two"), "unused", 0)
+    core.run(executor_order("two"), "unused")
 
     failed = core.resized(executor, "Requested 1 gpus but only 0 available")
     back = core.resized(executor)
@@ -98,7 +98,7 @@ def test_what_its_container_cannot_hold_fails_and_the_others_go_on(core: AgentCo
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_for_no_part_of_a_group_a_container_grows(core: AgentCore, executor: ExecutorRecord, is_killed: bool) -> None:
-    grouped = core.run(executor_order("two", "three", is_group=True), "unused", 0)
+    grouped = core.run(executor_order("two", "three", is_group=True), "unused")
     assert asked(grouped) == [["one", "three", "two"]]
 
     failed = core.kill(key("two"), None) if is_killed else []
@@ -116,7 +116,7 @@ def test_for_no_part_of_a_group_a_container_grows(core: AgentCore, executor: Exe
 def test_a_container_that_cannot_give_back_is_ended_and_its_end_tells_all(
     core: AgentCore, executor: ExecutorRecord
 ) -> None:
-    core.run(executor_order("two"), "unused", 0)
+    core.run(executor_order("two"), "unused")
     core.resized(executor)
     core.updated(executor, status("one", FINISHED, FIRST))
 
@@ -134,7 +134,7 @@ def test_a_container_that_cannot_give_back_is_ended_and_its_end_tells_all(
 def test_a_task_that_is_killed_before_its_delivery_is_told_of_when_nothing_is_held_for_it(
     core: AgentCore, executor: ExecutorRecord
 ) -> None:
-    core.run(executor_order("two"), "unused", 0)
+    core.run(executor_order("two"), "unused")
 
     killed = core.kill(key("two"), None)
     grown = core.resized(executor)
@@ -146,8 +146,8 @@ def test_a_task_that_is_killed_before_its_delivery_is_told_of_when_nothing_is_he
 
 
 def test_an_executor_whose_only_task_is_killed_before_its_container_has_grown_is_ended(core: AgentCore) -> None:
-    core.run(executor_order("one"), "c1", 0)
-    core.run(executor_order("two"), "unused", 0)
+    core.run(executor_order("one"), "c1")
+    core.run(executor_order("two"), "unused")
     executor = executor_of(core)
     core.kill(key("one"), None)
     assert asked(core.forked(executor, 5)) == [["two"]]
@@ -159,8 +159,8 @@ def test_an_executor_whose_only_task_is_killed_before_its_container_has_grown_is
 
 
 def test_an_executor_that_is_to_end_does_not_grow(core: AgentCore, executor: ExecutorRecord) -> None:
-    core.run(executor_order("two"), "unused", 0)
-    core.run(executor_order("three"), "unused", 0)
+    core.run(executor_order("two"), "unused")
+    core.run(executor_order("three"), "unused")
     core.shut_down_executor("f", executor.executor_id, 0)
 
     assert asked(core.resized(executor)) == [["one"]]

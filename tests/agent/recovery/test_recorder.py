@@ -49,7 +49,7 @@ class Agent:
     def run(self, *, wants_checkpoints: bool) -> ExecutorRecord:
         info = framework()
         info.checkpoint = wants_checkpoints
-        actions = self.do(self.core.run(Order(framework=info, tasks=[command_task("t")]), "c", 0.0))
+        actions = self.do(self.core.run(Order(framework=info, tasks=[command_task("t")]), "c"))
         return next(action.executor for action in actions if isinstance(action, KeepTasks))
 
     def acknowledge_all(self) -> None:

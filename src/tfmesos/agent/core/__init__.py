@@ -40,7 +40,7 @@ from tfmesos.agent.core.actions import (
 )
 from tfmesos.agent.core.agent_core import AgentCore
 from tfmesos.agent.core.books import CoreSettings
-from tfmesos.agent.core.events import NANOSECONDS, Ending
+from tfmesos.agent.core.events import NANOSECONDS, NOTHING_SAID, Ending, Running
 from tfmesos.agent.core.executor_tasks import own_grace_of
 from tfmesos.agent.core.launches import Order
 from tfmesos.agent.core.records import (
@@ -54,9 +54,11 @@ from tfmesos.agent.core.records import (
     has_capability,
 )
 from tfmesos.agent.core.restoring import Clocks, Found
+from tfmesos.agent.core.texts import is_docker
 
 __all__ = [
     "NANOSECONDS",
+    "NOTHING_SAID",
     "Action",
     "AgentCore",
     "Cause",
@@ -84,6 +86,7 @@ __all__ = [
     "Order",
     "Phase",
     "Report",
+    "Running",
     "SendEvent",
     "StartChecks",
     "StartContainer",
@@ -93,5 +96,6 @@ __all__ = [
     "Tell",
     "UpdateContainer",
     "has_capability",
+    "is_docker",
     "own_grace_of",
 ]

@@ -19,7 +19,7 @@ from tfmesos.agent.checkpoint import Recovered
 from tfmesos.agent.core.actions import Action, KeepDrain, KeepFramework, KeepFrameworkEnding
 from tfmesos.agent.core.books import Books, CoreSettings, Deadlines
 from tfmesos.agent.core.command_tasks import CommandTasks, grace_of
-from tfmesos.agent.core.events import NANOSECONDS, Ending
+from tfmesos.agent.core.events import NANOSECONDS, NOTHING_SAID, Ending, Running
 from tfmesos.agent.core.executor_calls import ExecutorCalls
 from tfmesos.agent.core.executor_tasks import ExecutorTasks
 from tfmesos.agent.core.launches import Launches, Order
@@ -42,7 +42,7 @@ class AgentCore:
         self._resizing = Resizing(self._books, self._reports)
         parts = (self._books, self._deadlines, self._reports)
         self._commands = CommandTasks(*parts)
-        self._launches = Launches(*parts, self._resizing)
+        self._launches = Launches(self._books, self._reports, self._resizing)
         self._executors = ExecutorTasks(*parts, self._resizing)
         self._calls = ExecutorCalls(*parts, self._resizing, self._executors)
         self._restoration = Restoration(self._books, self._deadlines, self._resizing, self._commands)
@@ -94,9 +94,9 @@ class AgentCore:
         """
         return self._restoration.restore(kept, found, clocks)
 
-    def run(self, order: Order, container_id: str, now: float) -> list[Action]:
+    def run(self, order: Order, container_id: str) -> list[Action]:
         """The master hands over tasks; `container_id` is for a new executor."""
-        return self._launches.run(order, container_id, now)
+        return self._launches.run(order, container_id)
 
     def forked(self, executor: ExecutorRecord, pid: int) -> list[Action]:
         """The container's supervisor waits at its gate."""
@@ -105,9 +105,11 @@ class AgentCore:
             return self._commands.forked(executor)
         return self._executors.forked(executor)
 
-    def opened(self, executor: ExecutorRecord, now: float) -> list[Action]:
+    def opened(self, executor: ExecutorRecord, now: float, running: Running = NOTHING_SAID) -> list[Action]:
         """The container's program runs (or could not be executed, which `ended` tells)."""
-        return self._commands.opened(executor, now) if executor.kind is Kind.COMMAND else []
+        if executor.kind is Kind.COMMAND:
+            return self._commands.opened(executor, now, running)
+        return self._executors.opened(executor, now)
 
     def failed(self, executor: ExecutorRecord, message: str) -> list[Action]:
         """No container came to be: nothing of it is left."""

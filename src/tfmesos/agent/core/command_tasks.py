@@ -12,7 +12,7 @@ from tfmesos.agent.core.actions import (
     StopChecks,
 )
 from tfmesos.agent.core.books import Books, Deadlines
-from tfmesos.agent.core.events import NANOSECONDS, Ending
+from tfmesos.agent.core.events import NANOSECONDS, Ending, Running
 from tfmesos.agent.core.records import Capability, ExecutorRecord, Phase, TaskRecord
 from tfmesos.agent.core.reports import Reports, Status
 from tfmesos.agent.core.texts import ending_text
@@ -39,7 +39,7 @@ class CommandTasks:
         starting = self._reports.own(record, mesos_pb2.TASK_STARTING)
         return [*starting, Deliver(executor, (record,)), OpenGate(executor)]
 
-    def opened(self, executor: ExecutorRecord, now: float) -> list[Action]:
+    def opened(self, executor: ExecutorRecord, now: float, running: Running) -> list[Action]:
         """The program runs (or could not be executed, which `ended` tells)."""
         if executor.phase is not Phase.REGISTERING:
             return []
@@ -48,8 +48,12 @@ class CommandTasks:
         info = record.info
         if info.HasField("max_completion_time"):
             self._deadlines.set(executor, now + info.max_completion_time.nanoseconds / NANOSECONDS)
-        running = self._reports.own(record, mesos_pb2.TASK_RUNNING)
-        return [*running, *([StartChecks(record)] if is_checked(info) else [])]
+        status = self._reports.own_status(record, mesos_pb2.TASK_RUNNING)
+        if running.data:
+            status.data = running.data
+        if running.ip_address is not None:
+            status.container_status.network_infos.add().ip_addresses.add().ip_address = running.ip_address
+        return [*self._reports.given(record, status), *([StartChecks(record)] if is_checked(info) else [])]
 
     def failed(self, executor: ExecutorRecord, message: str) -> list[Action]:
         """No container came to be: nothing of it is left."""
@@ -145,7 +149,7 @@ class CommandTasks:
         stopped: list[Action] = [StopChecks(record)] if is_checked(record.info) else []
         if ending.cause is not None or (ending.wait_status is None and not record.is_killed):
             return [*stopped, *self._end_by_agent(record, ending)]
-        message, reason = ending_text(ending.wait_status), None
+        message, reason = ending_text(record.info, ending.wait_status), None
         if record.is_overdue:
             state, reason = mesos_pb2.TASK_FAILED, Status.REASON_MAX_COMPLETION_TIME_REACHED
         elif record.is_killed:

@@ -20,6 +20,17 @@ class Ending:
     cause: Cause | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """What a runtime says of a container that runs: frameworks are told by TASK_RUNNING."""
+
+    data: bytes = b""
+    ip_address: str | None = None
+
+
+NOTHING_SAID = Running()
+
+
 def launch_event(launch: Launch) -> executor_pb2.Event:
     """The tasks as the master handed them over."""
     if not launch.is_group:

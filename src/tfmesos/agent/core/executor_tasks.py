@@ -39,6 +39,15 @@ class ExecutorTasks:
             return [KillContainer(executor, 0.0)]
         return [OpenGate(executor), *self._resizing.ask(executor)]
 
+    def opened(self, executor: ExecutorRecord, now: float) -> list[Action]:
+        """Its program runs: from now on it has time to register, however long its image or its files took to come.
+
+        (Mesos 1.11 counts that, too.)
+        """
+        if executor.phase is Phase.REGISTERING:
+            self._deadlines.set(executor, now + self._books.settings.registration_timeout_s)
+        return []
+
     def failed(self, executor: ExecutorRecord, message: str) -> list[Action]:
         """No container came to be: nothing of it is left."""
         cause = Cause(reason=Status.REASON_CONTAINER_LAUNCH_FAILED, message=f"Failed to launch container: {message}")

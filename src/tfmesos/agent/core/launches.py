@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfmesos.agent.core.actions import Action, KeepTasks, StartContainer, Tell
-from tfmesos.agent.core.books import MAX_COMPLETED_TASKS, Books, Deadlines
+from tfmesos.agent.core.books import MAX_COMPLETED_TASKS, Books
 from tfmesos.agent.core.records import ExecutorRecord, FrameworkRecord, Kind, Launch, Reason, TaskKey, TaskRecord
 from tfmesos.agent.core.reports import Reports, Status, exited_message
 from tfmesos.agent.core.resizing import Resizing
@@ -39,13 +39,12 @@ class Order:
 class Launches:
     """Accepts tasks."""
 
-    def __init__(self, books: Books, deadlines: Deadlines, reports: Reports, resizing: Resizing) -> None:
+    def __init__(self, books: Books, reports: Reports, resizing: Resizing) -> None:
         self._books = books
-        self._deadlines = deadlines
         self._reports = reports
         self._resizing = resizing
 
-    def run(self, order: Order, container_id: str, now: float) -> list[Action]:
+    def run(self, order: Order, container_id: str) -> list[Action]:
         """Queue the tasks for their executor, which is started if there is none.
 
         Ignored: tasks of an ending framework, and what was handed over before.
@@ -60,7 +59,7 @@ class Launches:
         framework, actions = self._books.open_framework(order.framework)
         is_new = executor is None
         if executor is None:
-            executor = self._add_executor(framework, order, container_id, now)
+            executor = self._add_executor(framework, order, container_id)
         launch = _queue(executor, order)
         actions.append(KeepTasks(executor, launch.tasks, is_new))
         if not is_new:
@@ -90,12 +89,10 @@ class Launches:
         task_ids = [task.task_id.value for task in order.tasks]
         return [*actions, *self._reports.unknown(order.framework, task_ids, message, reason)]
 
-    def _add_executor(self, framework: FrameworkRecord, order: Order, container_id: str, now: float) -> ExecutorRecord:
+    def _add_executor(self, framework: FrameworkRecord, order: Order, container_id: str) -> ExecutorRecord:
         executor = build_executor(framework, order.executor or command_executor(order.tasks[0]), container_id)
         if order.executor is None:
             executor.kind = Kind.COMMAND
-        else:
-            self._deadlines.set(executor, now + self._books.settings.registration_timeout_s)
         framework.executors[executor.executor_id] = executor
         return executor
 

@@ -14,10 +14,11 @@ from tfmesos.agent.checkpoint import Recovered, RecoveredExecutor, RecoveredFram
 from tfmesos.agent.core.actions import Action, KillContainer, StartChecks
 from tfmesos.agent.core.books import Books, Deadlines
 from tfmesos.agent.core.command_tasks import CommandTasks, is_checked
-from tfmesos.agent.core.events import NANOSECONDS
+from tfmesos.agent.core.events import NANOSECONDS, NOTHING_SAID
 from tfmesos.agent.core.launches import add_task, build_executor
 from tfmesos.agent.core.records import ExecutorRecord, FrameworkRecord, Kind, Launch, Phase, TaskRecord
 from tfmesos.agent.core.resizing import Resizing
+from tfmesos.agent.core.texts import is_docker
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.tasks import remember_status
 from tfmesos.wire.text import TERMINAL_STATES
@@ -108,7 +109,9 @@ class Restoration:
             return [KillContainer(executor, grace_s)]
         (record,) = living
         if record.task.state != mesos_pb2.TASK_RUNNING:
-            return self._commands.opened(executor, clocks.now) if found and found.has_started else []
+            if found is None or not found.has_started or is_docker(record.info):  # which the engine is asked about
+                return []
+            return self._commands.opened(executor, clocks.now, NOTHING_SAID)
         executor.move(Phase.RUNNING)
         info = record.info
         if info.HasField("max_completion_time"):

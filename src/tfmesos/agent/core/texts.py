@@ -8,11 +8,17 @@ _LONGEST_SHOWN = 15
 _SHOWN = 12
 
 
-def ending_text(wait_status: int | None) -> str:
+def ending_text(info: mesos_pb2.TaskInfo, wait_status: int | None) -> str:
     """The message of a command task's terminal update."""
+    subject = "Container" if is_docker(info) else "Command"
     if wait_status is None:
-        return "Failed to get exit status for Command"
-    return text.ending_text(wait_status)
+        return f"Failed to get exit status for {subject}"
+    return text.ending_text(wait_status, subject)
+
+
+def is_docker(info: mesos_pb2.TaskInfo) -> bool:
+    """Whether the task wants a container of the Docker engine."""
+    return info.HasField("container") and info.container.type == mesos_pb2.ContainerInfo.DOCKER
 
 
 def command_executor_name(info: mesos_pb2.TaskInfo) -> str:

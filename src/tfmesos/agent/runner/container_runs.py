@@ -16,7 +16,18 @@ from tfmesos.agent.containerizer import (
     ContainerKind,
     LaunchFailed,
 )
-from tfmesos.agent.core import Cause, Ending, ExecutorRecord, Kind, TaskRecord, own_grace_of
+from tfmesos.agent.containerizer.config import RuntimeName
+from tfmesos.agent.core import (
+    NOTHING_SAID,
+    Cause,
+    Ending,
+    ExecutorRecord,
+    Kind,
+    Phase,
+    Running,
+    TaskRecord,
+    own_grace_of,
+)
 from tfmesos.agent.isolators import OWN, IsolationFailed, Limitation, Shares
 from tfmesos.agent.runner.environment import Environments, ExecutorPlace
 from tfmesos.agent.runner.refusals import executor_refusal, refusal
@@ -35,7 +46,7 @@ class ContainerEvents(Protocol):
     def forked(self, executor: ExecutorRecord, pid: int) -> None:
         """The supervisor waits at its gate."""
 
-    def opened(self, executor: ExecutorRecord) -> None:
+    def opened(self, executor: ExecutorRecord, running: Running) -> None:
         """The program runs."""
 
     def failed(self, executor: ExecutorRecord, message: str) -> None:
@@ -97,7 +108,7 @@ class ContainerRuns:
 
     def adopt(self, executor: ExecutorRecord, container: Container) -> None:
         """Follow a container that was there before this agent."""
-        self._follow(executor, self._wait(executor, container))
+        self._follow(executor, self._go_on(executor, container))
 
     def allow(self, executor: ExecutorRecord) -> None:
         """Let its program start; said while it is told that the container is forked."""
@@ -155,8 +166,23 @@ class ContainerRuns:
             self._allowed.discard(executor.container_id)
             await self._recorder.wait_written()
             await container.open_gate()
-            self._events.opened(executor)
+            await self._tell_running(executor, container)
         await self._wait(executor, container)
+
+    async def _go_on(self, executor: ExecutorRecord, container: Container) -> None:
+        """The agent before may not have heard yet that it runs."""
+        if executor.kind is Kind.COMMAND and executor.phase is Phase.REGISTERING and container.main_pid is not None:
+            await self._tell_running(executor, container)
+        await self._wait(executor, container)
+
+    async def _tell_running(self, executor: ExecutorRecord, container: Container) -> None:
+        """One that its engine has not started ends without having run (Mesos 1.11: its docker executor)."""
+        assert self._events is not None
+        news = await container.wait_running()
+        if news is not None:
+            self._events.opened(executor, Running(data=news.data, ip_address=news.ip_address))
+        elif container.config.runtime is not RuntimeName.DOCKER:
+            self._events.opened(executor, NOTHING_SAID)
 
     async def _wait(self, executor: ExecutorRecord, container: Container) -> None:
         assert self._events is not None

@@ -38,6 +38,7 @@ from tfmesos.agent.core import (
     Order,
     Phase,
     Report,
+    Running,
     SendEvent,
     StartChecks,
     StartContainer,
@@ -161,7 +162,7 @@ class Runner:
 
     def run(self, order: Order) -> None:
         """Start tasks, with their executor if it is not there."""
-        self._do(self.core.run(order, str(uuid.uuid4()), self._loop.time()))
+        self._do(self.core.run(order, str(uuid.uuid4())))
 
     def kill(self, key: TaskKey, grace_s: float | None) -> None:
         """End a task for its framework."""
@@ -203,9 +204,9 @@ class Runner:
         """A container's supervisor waits at its gate."""
         self._do(self.core.forked(executor, pid))
 
-    def opened(self, executor: ExecutorRecord) -> None:
+    def opened(self, executor: ExecutorRecord, running: Running) -> None:
         """A container's program runs."""
-        self._do(self.core.opened(executor, self._loop.time()))
+        self._do(self.core.opened(executor, self._loop.time(), running))
 
     def failed(self, executor: ExecutorRecord, message: str) -> None:
         """A container did not come to be."""
