@@ -11,29 +11,16 @@ import os
 import shutil
 import tarfile
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
-from pathlib import Path
 from typing import IO
 
 from tfmesos.agent.images.errors import BadReference
-from tfmesos.agent.images.manifests import (
-    OCI_MANIFEST,
-    Entry,
-    Index,
-    Manifest,
-    Platform,
-    UnusableManifest,
-    parse_manifest,
-    to_oci,
-)
+from tfmesos.agent.images.layouts import NAME, Layout
+from tfmesos.agent.images.manifests import Entry, Index, Platform, UnusableManifest, to_oci
 from tfmesos.agent.images.reference import LATEST, Reference, is_digest
 from tfmesos.agent.images.sources import Registry, source_of
 
 _MAX_JSON = 8 * 1024**2
 _REF_NAMES = ("io.containerd.image.name", "org.opencontainers.image.ref.name")
-_MAX_DEPTH = 4
-"""Indexes within indexes."""
-_CHOSEN = "chosen"
 
 
 class Archive:
@@ -61,11 +48,10 @@ class Archive:
 
     def choose(self, directory: str, platform: Platform) -> tuple[bytes, str]:
         """Of an OCI layout: the manifest for a platform, and what skopeo is to read. Raises UnusableManifest."""
-        path = f"{directory}/layout"
-        layout = _Layout(path)
+        layout = Layout(f"{directory}/layout")
         content = layout.manifest(self._named(layout.top()), platform)
-        layout.write_top(content)
-        return content, f"oci:{path}:{_CHOSEN}"
+        layout.write_top(to_oci(content))  # skopeo sees none of Docker's in an OCI layout
+        return content, f"oci:{layout.path}:{NAME}"
 
     def _saved_at(self, images: object) -> int:
         """Which of the images of an archive it is; the only one, whatever it is called."""
@@ -88,49 +74,6 @@ class Archive:
         if len({name for entry in index.entries for name in _names_of(entry)}) > 1:
             raise UnusableManifest(f"{self.path} has several images, and none of that name")
         return index
-
-
-class _Layout:
-    """An OCI layout (image-spec: image-layout.md)."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def top(self) -> Index:
-        found = parse_manifest(Path(f"{self._path}/index.json").read_bytes())
-        if not isinstance(found, Index):
-            raise UnusableManifest("its index.json is no index")
-        return found
-
-    def manifest(self, index: Index, platform: Platform) -> bytes:
-        """The content of the one for a platform."""
-        for _ in range(_MAX_DEPTH):
-            content = self._blob(index.choose(platform).digest)
-            found = parse_manifest(content)
-            if isinstance(found, Manifest):
-                return content
-            index = found
-        raise UnusableManifest(f"its indexes are nested deeper than {_MAX_DEPTH}")
-
-    def write_top(self, content: bytes) -> None:
-        """Have this manifest at the top, and no other. skopeo sees none of Docker's in an OCI layout."""
-        converted = to_oci(content)
-        digest = sha256(converted).hexdigest()
-        Path(f"{self._path}/blobs/sha256/{digest}").write_bytes(converted)
-        entry = {
-            "mediaType": OCI_MANIFEST,
-            "digest": f"sha256:{digest}",
-            "size": len(converted),
-            "annotations": {"org.opencontainers.image.ref.name": _CHOSEN},
-        }
-        Path(f"{self._path}/index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": [entry]}))
-
-    def _blob(self, digest: str) -> bytes:
-        try:
-            with open(f"{self._path}/blobs/{digest.replace(':', '/')}", "rb") as file:
-                return file.read(_MAX_JSON)
-        except FileNotFoundError:
-            raise UnusableManifest(f"the archive lacks {digest}") from None
 
 
 def _json_member(archive: tarfile.TarFile, name: str) -> object | None:

@@ -6,7 +6,7 @@ Docker's image manifest of schema 2 and its manifest list, OCI's image manifest 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tfmesos.agent.images.reference import is_digest
@@ -55,6 +55,10 @@ class Layer:
 
     media_type: str
     size: int
+
+    @property
+    def is_zstd(self) -> bool:
+        return self.media_type.endswith("zstd")
 
     @property
     def is_compressed(self) -> bool:
@@ -122,12 +126,28 @@ def parse_manifest(content: bytes) -> Manifest | Index:
     raise UnusableManifest("its manifest is of an unknown kind")
 
 
-def to_oci(content: bytes) -> bytes:
-    """A manifest as OCI has it: Docker's of schema 2 differs in its types only."""
+def digests_of(content: bytes) -> tuple[str, ...]:
+    """Of the configuration and the layers of a manifest, each once. Raises UnusableManifest."""
     value = json.loads(content)
-    layers = [{**layer, "mediaType": _oci_layer_type(layer["mediaType"])} for layer in value["layers"]]
-    config = {**value["config"], "mediaType": _OCI_CONFIG}
-    return json.dumps({**value, "mediaType": OCI_MANIFEST, "config": config, "layers": layers}).encode()
+    digests = dict.fromkeys(str(item.get("digest")) for item in (value["config"], *value["layers"]))
+    if not all(map(is_digest, digests)):
+        raise UnusableManifest(f"its manifest has no digests but {', '.join(digests)}")
+    return tuple(digests)
+
+
+def to_oci(content: bytes, *, is_gzip: Callable[[str], bool] | None = None) -> bytes:
+    """A manifest as OCI has it: Docker's of schema 2 differs in its types only.
+
+    `is_gzip` tells it of the layer with a digest, all others are not compressed; without it the manifest is believed.
+    """
+    value = json.loads(content)
+    for layer in value["layers"]:
+        if is_gzip is None:
+            layer["mediaType"] = _oci_layer_type(layer["mediaType"])
+        else:
+            layer["mediaType"] = f"{_OCI_LAYER}tar{'+gzip' if is_gzip(layer['digest']) else ''}"
+    value["config"]["mediaType"] = _OCI_CONFIG
+    return json.dumps({**value, "mediaType": OCI_MANIFEST}).encode()
 
 
 def _oci_layer_type(media_type: str) -> str:

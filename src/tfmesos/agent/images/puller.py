@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import platform
-import shutil
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,6 +13,7 @@ from pathlib import Path
 from tfmesos.agent.images.archives import Archive
 from tfmesos.agent.images.credentials import Login, auth_file
 from tfmesos.agent.images.errors import NoSpace, PullFailed, UnpackFailed
+from tfmesos.agent.images.layouts import NAME, Layout
 from tfmesos.agent.images.manifests import Manifest, Platform, UnusableManifest, parse_manifest
 from tfmesos.agent.images.orders import Order
 from tfmesos.agent.images.programs import ProgramFailed, Programs
@@ -26,12 +25,6 @@ _MAX_DEPTH = 4
 _TRIES_AGAIN = ("--retry-times", "1")
 """Of skopeo, after 1 s; besides, it waits as long as a registry's Retry-After says, up to a minute each time."""
 _LIMITED = ("toomanyrequests", "too many requests", "429")
-_AS_GZIP = ("--dest-compress-format", "gzip", "--dest-compress-level", "1")
-"""umoci 0.4 reads no zstd, and believes skopeo, which says of all layers of archives that they are gzip.
-
-Layers that are gzip stay as they are.
-"""
-_TAG = "image"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,45 +111,32 @@ class Puller:
             raise NoSpace(str(order.reference), order.source.place, f"{reason}, but {left}")
 
     async def _copy(self, order: Order, found: _Found, staging: Staging) -> None:
-        """Into an OCI layout."""
-        words: Sequence[str] = ()
+        """As it is, but for zstd, which umoci 0.4 does not read: then layers are unpacked."""
+        words: list[str] = ["--quiet", "--tmpdir", staging.path]
+        if any(layer.is_zstd for layer in found.manifest.layers):
+            words.append("--dest-decompress")
         secret = None
         if isinstance(order.source, InRegistry):
-            words = (*_trust(order.source, "src-tls-verify"), *_TRIES_AGAIN)
+            words += [*_trust(order.source, "src-tls-verify"), *_TRIES_AGAIN]
             secret = auth_file(order.source.registry.host, order.login)
-        await self._programs.skopeo(
-            "copy",
-            "--quiet",
-            "--tmpdir",
-            staging.path,
-            *_AS_GZIP,
-            *words,
-            found.location,
-            _layout(staging),
-            secret=secret,
-        )
+        await self._programs.skopeo("copy", *words, found.location, f"dir:{_copy_in(staging)}", secret=secret)
 
     async def _unpack(self, order: Order, found: _Found, staging: Staging) -> None:
         try:
-            await self._programs.run(
-                "umoci", "raw", "unpack", "--image", _layout(staging).removeprefix("oci:"), f"{staging.tree}/rootfs"
-            )
-            await asyncio.to_thread(_keep_config, staging)
-            await asyncio.to_thread(self._store.add, staging, found.digest)
-        except (ProgramFailed, OSError, ValueError, LookupError) as error:
+            path = f"{staging.path}/image"
+            layout = await asyncio.to_thread(Layout.of_copy, _copy_in(staging), path)
+            await self._programs.run("umoci", "raw", "unpack", "--image", f"{path}:{NAME}", f"{staging.tree}/rootfs")
+            await asyncio.to_thread(self._finish, layout, staging, found.digest)
+        except (ProgramFailed, UnusableManifest, OSError) as error:
             raise UnpackFailed(str(order.reference), str(error)) from error
 
+    def _finish(self, layout: Layout, staging: Staging, digest: str) -> None:
+        Path(f"{staging.tree}/config.json").write_bytes(layout.config())
+        self._store.add(staging, digest)
 
-def _layout(staging: Staging) -> str:
-    return f"oci:{staging.path}/image:{_TAG}"
 
-
-def _keep_config(staging: Staging) -> None:
-    """Beside the tree. Raises what a layout raises that is not one; skopeo made it."""
-    blobs = Path(f"{staging.path}/image/blobs")
-    index = json.loads(Path(f"{staging.path}/image/index.json").read_bytes())
-    manifest = json.loads((blobs / index["manifests"][0]["digest"].replace(":", "/")).read_bytes())
-    shutil.copyfile(blobs / manifest["config"]["digest"].replace(":", "/"), f"{staging.tree}/config.json")
+def _copy_in(staging: Staging) -> str:
+    return f"{staging.path}/copy"
 
 
 def _trust(source: InRegistry, flag: str) -> Sequence[str]:
