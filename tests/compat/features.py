@@ -131,7 +131,7 @@ _AGENT_API = (
     Feature(
         "LAUNCH_NESTED_CONTAINER_SESSION, ATTACH_CONTAINER_INPUT, ATTACH_CONTAINER_OUTPUT", "yes", "with a tty, too"
     ),
-    Feature("PRUNE_IMAGES", "partly", "there are no images yet"),
+    Feature("PRUNE_IMAGES", "yes", ""),
     Feature("resource provider API", "no", ""),
     Feature(
         "checkpoints and recovery (`--recover`, `--strict`, `--reconfiguration_policy`)",

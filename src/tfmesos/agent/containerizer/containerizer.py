@@ -32,6 +32,7 @@ from tfmesos.agent.sandboxes.trees import remove_tree
 from tfmesos.agent.sandboxes.work_dir import Owner, make_nested_sandbox, make_sandbox, old_runs, remove_nested_sandbox
 from tfmesos.agent.users import Identity, identity_of
 from tfmesos.supervision import Supervised, SupervisionError, Supervisors, Termination
+from tfmesos.wire import mesos_pb2
 
 _OF_FRAMEWORKS = (ContainerKind.COMMAND_TASK, ContainerKind.EXECUTOR)
 _MAX_REMEMBERED = 2000
@@ -166,6 +167,11 @@ class Containerizer:
         if container is None or container.termination is not None:
             return False
         return await self._isolation.update(container_id, shares)
+
+    async def prune_images(self, excluded: Collection[mesos_pb2.Image]) -> None:
+        """Remove all images that no container has, but these. Raises ImageError."""
+        if self._parts.roots.images is not None:
+            await self._parts.roots.images.prune(excluded)
 
     def forget(self, container_id: ContainerId) -> None:
         """How a container ended needs to be known no longer, not even after a restart. Idempotent."""

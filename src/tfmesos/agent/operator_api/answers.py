@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tfmesos.agent.core import ExecutorRecord
+from tfmesos.agent.images import ImageError
 from tfmesos.agent.operator_api.container_pages import describe_containers
 from tfmesos.agent.operator_api.state import AgentView
+from tfmesos.endpoints import CallRefused
 from tfmesos.wire import agent_pb2, mesos_pb2
 from tfmesos.wire.json_codec import dumps, message_to_dict
 
@@ -40,6 +42,13 @@ class StateAnswers:
     async def refresh_usage(self) -> None:
         """Have what the containers use now, where somebody has to be asked for that."""
         await self._view.containerizer.refresh_usage()
+
+    async def prune_images(self, excluded: Collection[mesos_pb2.Image]) -> None:
+        """Remove the images that no container has, but these. Raises CallRefused."""
+        try:
+            await self._view.containerizer.prune_images(excluded)
+        except ImageError as error:
+            raise CallRefused(500, str(error)) from error
 
     def fill(self, call: _Call, response: _Response) -> bool:
         """Fill the response; false if the call is none of these."""

@@ -24,7 +24,7 @@ from tfmesos.wire.media import JSON, chosen_media
 
 _Call = agent_pb2.Call
 _Response = agent_pb2.Response
-_OPTIONAL_BODY = "get_containers"
+_OPTIONAL_BODIES = ("get_containers", "prune_images")
 _MEASURING = (_Call.GET_CONTAINERS, _Call.GET_METRICS)
 
 
@@ -74,7 +74,8 @@ class OperatorApi:
             self._daemon_calls.set_logging_level(call)
             return reply(200)
         if call.type == _Call.PRUNE_IMAGES:
-            return reply(200)  # there are no images here
+            await self._answers.prune_images(call.prune_images.excluded_images)
+            return reply(200)
         if call.type in _MEASURING:
             await self._answers.refresh_usage()
         response = _response(call)
@@ -98,6 +99,6 @@ def _fault(call: agent_pb2.Call) -> str | None:
     if not call.HasField("type"):
         return "Expecting 'type' to be present"
     name = _Call.Type.Name(call.type).lower()
-    if name in _Call.DESCRIPTOR.fields_by_name and name != _OPTIONAL_BODY and not call.HasField(name):  # type: ignore[arg-type]
+    if name in _Call.DESCRIPTOR.fields_by_name and name not in _OPTIONAL_BODIES and not call.HasField(name):  # type: ignore[arg-type]
         return f"Expecting '{name}' to be present"
     return None
