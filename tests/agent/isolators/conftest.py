@@ -89,3 +89,18 @@ def configure(tmp_path: Path) -> Configure:
         )
 
     return make
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Path:
+    """With that of the container c nested in it."""
+    path = tmp_path / "sandbox"
+    (path / "containers/c").mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    path = tmp_path / "tree"
+    path.mkdir()
+    return path

@@ -1,7 +1,8 @@
 """volume/secret: a secret as a file in a container (Mesos 1.11: isolators/volume/secret.cpp).
 
-<runtime_dir>/secrets/<outermost container id>/<nested id>/...   mode 0700, root's
-  0.secret, 1.secret, ...                                         0400, of the container's user; no id has a dot
+<runtime_dir>/secrets/                          mode 0700
+  <outermost container id>/<nested id>/...
+    0.secret, 1.secret, ...                     0400, of the container's user; no id has a dot
 
 Mesos keeps them on a file system in memory; here that is for whoever chooses --runtime_dir.
 """
@@ -73,7 +74,8 @@ class SecretVolumeIsolator(ViewIsolator):
         target = target_of(config, volume.container_path, self._sandbox_directory, is_directory=False)
         file = self._of(config.id) / f"{number}.secret"
         try:
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             _write(file, volume.source.secret.value.data, owner_of(config.directory))
         except OSError as error:
             raise IsolationFailed(f"cannot keep a secret in {file.parent}: {error.strerror}") from error
