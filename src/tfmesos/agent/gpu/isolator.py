@@ -97,7 +97,8 @@ class GpuIsolator(QuietIsolator):
         if own_of(config) is not Own.END:
             await self._when_free(config.id, partial(self._admit, config.id, _wants(shares)))
         units = self._book.units_for(config.id)
-        edits = LaunchEdits(environment=self._environment(config), devices=self._rules(units))
+        rules = () if is_of_docker(config) else self._rules(units)  # the engine sees to them
+        edits = LaunchEdits(environment=self._environment(config), devices=rules)
         if not has_own_devices(config):
             return edits
         self._with_devices[config.id] = config
@@ -118,7 +119,8 @@ class GpuIsolator(QuietIsolator):
             raise IsolationFailed("Unknown container")
         wants, config = _wants(shares), self._with_devices.get(container_id)
         if config is not None and is_of_docker(config):
-            return self._kept(container_id, wants)
+            self._check_kept(container_id, wants)
+            return LaunchEdits()
         await self._when_free(container_id, partial(self._resize, container_id, wants))
         holding = self._book.holding(container_id)
         devices = self._rules(holding.units)
@@ -270,7 +272,7 @@ class GpuIsolator(QuietIsolator):
         everywhere = self._injection.nodes(self.allocator.total).view
         return View(nodes=there.nodes, gpus=there.gpus, absent_nodes=_without(everywhere.nodes, there.nodes))
 
-    def _kept(self, container_id: ContainerId, wants: Mapping[str, int]) -> LaunchEdits:
+    def _check_kept(self, container_id: ContainerId, wants: Mapping[str, int]) -> None:
         """The engine cannot change the devices of a container that runs: it keeps what it was made with to its end.
 
         Raises IsolationFailed if that is too little.
@@ -278,7 +280,6 @@ class GpuIsolator(QuietIsolator):
         units = self._book.holding(container_id).units
         if sum(wants.values()) > len(units):
             raise IsolationFailed(f"a Docker container that runs can be given no more GPUs than its {len(units)}")
-        return LaunchEdits(devices=self._rules(units))
 
 
 async def gpu_isolators(

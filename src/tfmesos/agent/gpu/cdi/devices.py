@@ -20,13 +20,13 @@ _CARD = re.compile(r"/dev/(nvidia\d+|nvidia-caps/.+)$")
 def edits_for(units: Collection[Unit], specifications: Iterable[Specification]) -> Edits:
     """What a container with these units gets; without units, what any gets. Raises GpuError if one is not there."""
     ours = [specification for specification in specifications if specification.kind == KIND]
+    if not ours:
+        raise GpuError(f"there is no CDI specification of {KIND}")
     edits = Edits()
     for specification in ours if not units else ():
         edits += specification.edits
     for unit in sorted(units):
         edits += _edits_of(unit, ours)
-    if not ours:
-        raise GpuError(f"there is no CDI specification of {KIND}")
     if edits.foreign:
         raise GpuError(f"the CDI specification of {KIND} wants what cannot be done here: {', '.join(edits.foreign)}")
     return edits
