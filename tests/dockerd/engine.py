@@ -66,7 +66,7 @@ class Dockerd:
         return self._process.pid
 
     def start(self) -> None:
-        """Again, after `kill`; returns when it answers."""
+        """Again, after `kill`; returns when it answers. It ends with the thread that started it."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 ["unshare", "--mount", "--propagation=slave", "--", *self._prefix("dockerd", *self._arguments())],
@@ -111,8 +111,8 @@ class Dockerd:
         process, self._process = self._process, None
         if process is None:
             return
-        if process.poll() is None and (left := self.containers()):
-            self.run("rm", "--force", "--volumes", *left)
+        if process.poll() is None:
+            self._remove_containers()
         process.terminate()
         try:
             process.wait(20)
@@ -121,6 +121,13 @@ class Dockerd:
             process.wait()
         self._remove_cgroups()
         subprocess.run(["ip", "link", "delete", self._bridge], check=True)
+
+    def _remove_containers(self) -> None:
+        """An agent may be removing some just now, which the engine calls an error."""
+        deadline = time.monotonic() + 20
+        while (left := self.containers()) and time.monotonic() < deadline:
+            subprocess.run(self.command("rm", "--force", "--volumes", *left), capture_output=True, check=False)
+        assert not left, f"containers that cannot be removed: {left}"
 
     def _arguments(self) -> list[str]:
         return [

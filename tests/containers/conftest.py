@@ -1,0 +1,78 @@
+"""Agents that run images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.containers.cluster import ImageCluster, Shelf
+from tests.images import busybox_image, saved_v1_archive
+
+StartImageCluster = Callable[..., ImageCluster]
+
+REPLICA = '''
+"""In the place of a training in replica mode: a server that tells a number, and workers that ask for it."""
+import argparse, os, socket, time
+
+parser = argparse.ArgumentParser()
+for name in ("ps_hosts", "worker_hosts", "job_name", "worker_index"):
+    parser.add_argument("--" + name)
+given = parser.parse_args()
+host, port = given.ps_hosts.split(",")[0].rsplit(":", 1)
+
+
+def asked():
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            with socket.create_connection((host, int(port)), 5) as connection:
+                return connection.recv(100).decode()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+if given.job_name == "ps":
+    server = socket.create_server(("", int(port)))
+    while True:
+        server.accept()[0].sendall(b"42")
+gpus = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+print(given.worker_index, "was told", asked(), "in", os.environ["MESOS_SANDBOX"], "with GPUs:", len(gpus), flush=True)
+'''
+REPLICA_ARGUMENTS = (
+    "--ps_hosts", "{ps_hosts}", "--worker_hosts", "{worker_hosts}", "--job_name", "{job_name}",
+    "--worker_index", "{task_index}",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory, python_archive: Path) -> Shelf:
+    """`tiny:1`, which is busybox, and `python:3`."""
+    if os.geteuid() != 0:
+        pytest.skip("containers with images need root")
+    folder = tmp_path_factory.mktemp("shelf")
+    shelf = Shelf(folder / "archives", folder / "store")
+    saved_v1_archive(shelf.archives / "tiny:1.tar", busybox_image(), "tiny:1")
+    (shelf.archives / "python:3.tar").symlink_to(python_archive)
+    return shelf
+
+
+@pytest.fixture
+def start_image_cluster(shelf: Shelf, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartImageCluster]:
+    """Starts a master and an agent: the agent's flags, and the keyword arguments of ImageCluster (`shelf`: another)."""
+    started: list[ImageCluster] = []
+
+    def start(*flags: str, shelf: Shelf = shelf, **options: Any) -> ImageCluster:
+        cluster = ImageCluster(tmp_path_factory.mktemp("containers"), shelf, *flags, **options)
+        started.append(cluster)
+        cluster.start()
+        return cluster
+
+    yield start
+    for cluster in started:
+        cluster.stop()
