@@ -27,7 +27,9 @@ from tfmesos.agent.containerizer import (
     LaunchFailed,
     RuntimeName,
 )
+from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.metrics import Metrics
+from tfmesos.supervision import Supervisors
 from tfmesos.wire import mesos_pb2
 
 pytestmark = [pytest.mark.root, pytest.mark.cgroups]
@@ -272,6 +274,19 @@ async def test_a_grace_is_a_grace(restart: Restart, configure: Configure) -> Non
     container.kill(30.0)
     assert await status_of(container) == 9 << 8
     assert "asked" in output(container)
+
+
+async def test_an_agent_that_could_not_end_what_the_one_before_has_made_does_not_start(
+    restart: Restart, configure: Configure, flags: AgentFlags
+) -> None:
+    containerizer = await restart()
+    container = await run(containerizer, configure("sleep 1000", container=with_image(), checkpoint=True))
+    await containerizer.close()
+    plain = Containerizer(dataclasses.replace(flags, isolation="filesystem/posix", image_providers=()), Supervisors())
+    await plain.start()
+    with pytest.raises(BadAgentFlags, match=f"container {container.id} of the agent before is of an OCI runtime"):
+        await plain.recover([container.id])
+    await plain.close()
 
 
 @pytest.mark.parametrize("image", ["box", None])

@@ -82,8 +82,10 @@ class Containerizer:
 
         To be called before the first launch. A known one that is missing was never started, or the machine was started
         again since. Standalone ones are found, too; all others are ended, in the background unless they hold something.
+        Raises BadAgentFlags if one is of a runtime that this agent is started without.
         """
         configs = dict(self._runtime_dir.load())
+        self._parts.check(configs.values())
         processes = dict(zip(configs, await asyncio.gather(*map(self._adopt, configs)), strict=True))
         never = {found for found in configs if found.parent is not None and _was_never_run(processes[found])}
         staying = _staying(configs, set(known), never)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from tfmesos.agent.containerizer.config import ContainerConfig, RuntimeName
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.containerizer.roots import Roots
 from tfmesos.agent.containerizer.runtimes import ContainerRuntime
+from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.isolators import Isolation, Limitation
+
+_MAKERS = {
+    RuntimeName.OCI: ("an OCI runtime", "the --isolation of that agent"),
+    RuntimeName.DOCKER: ("the Docker engine", "docker in --containerizers"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +28,23 @@ class Parts:
     roots: Roots = field(default_factory=Roots)
 
     def runtime_of(self, config: ContainerConfig) -> ContainerRuntime | None:
-        """None: it is a plain program on the host, or of a runtime that an agent before had and this one has not."""
+        """None: it is a plain program on the host."""
         return self.runtimes.get(config.runtime)
 
     @property
     def is_active(self) -> bool:
         """Whether `cleanup` does anything for any container."""
         return self.isolation.is_active or bool(self.runtimes)
+
+    def check(self, configs: Iterable[ContainerConfig]) -> None:
+        """Raises BadAgentFlags if some are of a runtime that is not there: they could be neither followed nor ended."""
+        for config in configs:
+            if config.runtime is not RuntimeName.HOST and config.runtime not in self.runtimes:
+                maker, remedy = _MAKERS[config.runtime]
+                raise BadAgentFlags(
+                    f"container {config.id} of the agent before is of {maker}: start with {remedy}, and with "
+                    "--recover=cleanup if it is to be ended"
+                )
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
         """As Isolation.recover; what belongs to neither is removed. Raises IsolationFailed."""

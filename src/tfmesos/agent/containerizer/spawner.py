@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind, RuntimeName
@@ -19,6 +18,7 @@ from tfmesos.agent.containerizer.specification import (
 from tfmesos.agent.fetcher import Fetcher, FetchFailed, FetchOrder
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.isolators import IsolationFailed, Prepared
+from tfmesos.agent.uninterrupted import finish
 from tfmesos.agent.users import Identity
 from tfmesos.supervision import Supervised, SupervisionError, Supervisors
 
@@ -59,14 +59,14 @@ class Spawner:
         try:
             record_dir = await self._record_dir(config)
             config, prepared = await self._prepare(config)
-            if config.command.uris and config.runtime is not RuntimeName.DOCKER:
+            if config.command.uris:
                 await self._fetch(config, around.identity)
             process = await self._supervise(config, around, record_dir, prepared)
             if self._isolation.is_active:
                 await self._isolation.isolate(config.id, process.pid)
             return config, process
         except BaseException as error:
-            await _finish(self._undo(config, process))
+            await finish(self._undo(config, process))
             if isinstance(error, SupervisionError | UnicodeError | IsolationFailed | FetchFailed):
                 raise LaunchFailed(str(error)) from error
             raise
@@ -137,17 +137,3 @@ class Spawner:
         if runtime is not None:
             spec = await runtime.prepare(config, prepared, spec)
         return await self._supervisors.launch(spec)
-
-
-async def _finish(work: Coroutine[None, None, None]) -> None:
-    """Await it to its end, however often this task is cancelled meanwhile; raises CancelledError then, after that."""
-    task = asyncio.get_running_loop().create_task(work)
-    is_cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            is_cancelled = True
-    task.result()
-    if is_cancelled:
-        raise asyncio.CancelledError
