@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import tarfile
 import tempfile
+import uuid
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cgroup_trees import cgroups_below
 from tests.images import busybox_image
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind, LaunchFailed, RuntimeName
 from tfmesos.agent.images import ImageRoot, ImageRuntime, Root
-from tfmesos.agent.isolators import Isolation, Mount, View, build_isolation
+from tfmesos.agent.isolators import Isolation, LaunchEdits, Mount, QuietIsolator, Shares, View, build_isolation
 from tfmesos.agent.oci import OciRuntime
+from tfmesos.cgroups import DeviceRule, Hierarchies
 from tfmesos.supervision import Console, ProcessSpec, Supervised, Supervisors, Termination
 from tfmesos.wire import mesos_pb2
 
@@ -31,6 +36,16 @@ IMAGE_MOUNTS = (
 _ENVIRONMENT = {"PATH": "/bin:/usr/bin", "MESOS_SANDBOX": "/"}
 
 
+class Cards(QuietIsolator):
+    """Lets containers use what `rules` allow."""
+
+    name = "gpu/nvidia"
+    rules: tuple[DeviceRule, ...] = ()
+
+    async def update(self, container_id: ContainerId, shares: Shares) -> LaunchEdits:
+        return LaunchEdits(devices=self.rules)
+
+
 @dataclass
 class Containers:
     """Made step by step as the containerizer does."""
@@ -40,6 +55,8 @@ class Containers:
     supervisors: Supervisors
     sandbox: Path
     started: dict[ContainerId, Supervised] = field(default_factory=dict)
+    configs: dict[ContainerId, ContainerConfig] = field(default_factory=dict)
+    specs: dict[ContainerId, ProcessSpec] = field(default_factory=dict)
 
     async def start(
         self,
@@ -82,6 +99,7 @@ class Containers:
         except LaunchFailed:
             await self._clean_up(config.id)
             raise
+        self.configs[config.id], self.specs[config.id] = config, spec
         self.started[config.id] = await self.supervisors.launch(spec)
         await self.started[config.id].release()
         return self.started[config.id]
@@ -97,10 +115,10 @@ class Containers:
         await self.runtime.cleanup(container_id)
         await self.isolation.cleanup(container_id)
 
-    async def run(self, *argv: str, name: str = "c", **changes: Any) -> Termination:
+    async def run(self, *argv: str, name: str = "c", parent: ContainerId | None = None, **changes: Any) -> Termination:
         """To its end, cleaned up."""
-        termination = await (await self.start(*argv, name=name, **changes)).wait()
-        await self.end(name)
+        termination = await (await self.start(*argv, name=name, parent=parent, **changes)).wait()
+        await self.end(name, parent)
         return termination
 
     def output(self, name: str = "c") -> str:
@@ -111,10 +129,33 @@ class Containers:
 
 
 @pytest.fixture
+def cgroups_root() -> Iterator[str]:
+    """A root of cgroups that only this test knows, and in which it leaves nothing; version 2 will do."""
+    fault = Hierarchies.detect().faults("devices") if os.geteuid() == 0 else "needs root"
+    if fault is not None:
+        pytest.skip(fault)
+    root = f"test-{uuid.uuid4().hex[:12]}"
+    yield root
+    left = cgroups_below(root)
+    for path in reversed(left):
+        with suppress(OSError):
+            path.rmdir()
+    assert left == []
+
+
+@pytest.fixture
 def flags(tmp_path: Path, cgroups_root: str) -> AgentFlags:
     return AgentFlags(
-        master="none", work_dir=str(tmp_path / "work"), isolation="cgroups/devices", cgroups_root=cgroups_root
+        master="none",
+        work_dir=str(tmp_path / "work"),
+        isolation="cgroups/devices,gpu/nvidia",
+        cgroups_root=cgroups_root,
     )
+
+
+@pytest.fixture
+def cards() -> Cards:
+    return Cards()
 
 
 @pytest.fixture
@@ -127,8 +168,8 @@ def sandbox() -> Iterator[Path]:
 
 
 @pytest.fixture
-async def containers(flags: AgentFlags, tmp_path: Path, sandbox: Path) -> AsyncIterator[Containers]:
-    isolation = build_isolation(flags, "this", ())
+async def containers(flags: AgentFlags, cards: Cards, tmp_path: Path, sandbox: Path) -> AsyncIterator[Containers]:
+    isolation = build_isolation(flags, "this", [cards])
     supervisors = Supervisors()
     made = Containers(OciRuntime.find(flags), isolation, supervisors, sandbox)
     yield made

@@ -13,8 +13,10 @@ def mounts() -> str:
 
 
 def cgroups_of(pid: int | None) -> set[str]:
-    """The path in each tree."""
-    return {line.split(":", 2)[2] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()}
+    """The path in each tree that can be reached here."""
+    has_version_1 = Path("/sys/fs/cgroup/devices").exists()
+    lines = (line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines())
+    return {path for _, controllers, path in lines if has_version_1 or not controllers}
 
 
 def namespace_of(pid: int | str | None, kind: str) -> str:

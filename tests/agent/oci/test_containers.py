@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests.agent.oci.conftest import IMAGE_MOUNTS, Containers
+from tests.agent.oci.conftest import IMAGE_MOUNTS, Cards, Containers
 from tests.agent.oci.seen import cgroups_of, mounts, namespace_of, text
 from tests.cgroup_trees import cgroups_below
+from tests.gpu_machine import CARD_MAJOR
+from tfmesos.agent.containerizer import ContainerId
 from tfmesos.agent.images import Root
-from tfmesos.agent.isolators import Mount, View
+from tfmesos.agent.isolators import Mount, Node, View
+from tfmesos.cgroups import Device, DeviceRule
 from tfmesos.supervision import ProcessSpec, Supervisors
 
 IMAGE = View(mounts=IMAGE_MOUNTS)
@@ -117,5 +120,23 @@ async def test_a_program_is_otherwise_as_on_the_host(
 
 
 async def test_descriptors_of_others_are_not_handed_on(containers: Containers) -> None:
-    await containers.run("sh", "-c", "ls -l /proc/$$/fd | grep -c -- '->'", view=View())
-    assert containers.output() == "3\n"
+    await containers.run("ls", "/proc/self/fd", view=View())
+    assert containers.output() == "0\n1\n2\n3\n"  # the last one is the directory
+
+
+async def test_rules_of_devices_hold_when_they_change(containers: Containers, cards: Cards, root: Root) -> None:
+    # given a container with the node of a card that it may not open
+    node = Node(path="/dev/nvidia7", type="c", major=CARD_MAJOR, minor=7)
+    await containers.start("sleep", "1000", root=root, view=View(mounts=IMAGE_MOUNTS, nodes=(node,)))
+    told = []
+    for number, may in enumerate((False, True, False, True)):
+        # when it may, or may not, from now on
+        cards.rules = (DeviceRule(Device("c", CARD_MAJOR, 7), "rw"),) if may else ()
+        await containers.isolation.update(ContainerId("c"), {})
+        # then its programs can, or cannot
+        name = f"d{number}"
+        await containers.run(
+            "sh", "-c", ": < /dev/nvidia7; : > /dev/null", name=name, parent=ContainerId("c"), is_debug=True
+        )
+        told.append(containers.errors(name).strip().rpartition(": ")[2])
+    assert told == ["Operation not permitted", "No such device or address"] * 2
