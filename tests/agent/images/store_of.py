@@ -10,6 +10,7 @@ from typing import Any
 
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.images import ImageRoot, Images
+from tfmesos.agent.images.patience import PATIENCE_S
 from tfmesos.supervision import Supervisors
 from tfmesos.wire import mesos_pb2
 
@@ -25,7 +26,9 @@ def image_of(name: str, *, cached: bool = True, config: str | None = None) -> me
 
 
 @asynccontextmanager
-async def images_of(folder: Path, *, agent: str = "agent", **flags: Any) -> AsyncIterator[Images]:
+async def images_of(
+    folder: Path, *, agent: str = "agent", patience_s: float = PATIENCE_S, **flags: Any
+) -> AsyncIterator[Images]:
     """Of an agent that uses the store `folder`/store."""
     environment = flags.pop("environment", {})
     supervisors = Supervisors()
@@ -37,7 +40,7 @@ async def images_of(folder: Path, *, agent: str = "agent", **flags: Any) -> Asyn
         docker_store_dir=str(folder / "store"),
         **flags,
     )
-    images = Images.open(given, supervisors, {"PATH": os.defpath, **environment})
+    images = Images.open(given, supervisors, {"PATH": os.defpath, **environment}, patience_s)
     assert images is not None
     try:
         yield images

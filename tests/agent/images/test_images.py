@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import signal
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from tests.images import File, Image, layers_of, saved_archive
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.images import ImageError, Images
-from tfmesos.agent.images.store import Store
 from tfmesos.supervision import Supervisors
 from tfmesos.wire import mesos_pb2
 
@@ -131,22 +128,6 @@ async def test_gc_begins_when_the_disk_is_full_enough(tmp_path: Path, archives: 
         assert three.digest in trees_of(tmp_path)
 
 
-def test_what_killed_pulls_have_left_goes_and_what_others_pull_stays(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "store"))
-    store.open()
-    running = store.stage()
-    pid = os.fork()
-    if pid == 0:
-        store.stage()
-        os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(pid, 0)
-    assert len(os.listdir(tmp_path / "store/staging")) == 2
-    Store(str(tmp_path / "store")).open()
-    assert os.listdir(tmp_path / "store/staging") == [os.path.basename(running.path)]
-    running.close()
-    assert is_clean(tmp_path)
-
-
 async def test_records_that_cannot_be_read_cost_a_pull_only(
     tmp_path: Path, archives: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -192,13 +173,6 @@ def test_an_agent_does_not_start_with_what_cannot_work(tmp_path: Path, flags: di
     with pytest.raises(BadAgentFlags) as raised:
         Images.open(AgentFlags(master="m", image_providers=("DOCKER",), **given), Supervisors(), {})  # type: ignore[arg-type]
     assert text in str(raised.value)
-
-
-def test_a_store_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "open").mkdir()
-    (tmp_path / "open").chmod(0o777)
-    with pytest.raises(BadAgentFlags, match="belongs to somebody else, or everybody can write there"):
-        Store(str(tmp_path / "open/store")).open()
 
 
 def test_without_image_providers_there_are_no_images(tmp_path: Path) -> None:

@@ -310,6 +310,15 @@ async def test_a_rate_limit_that_lasts_is_called_so(fake_registry: FakeRegistry,
         await _provide(tmp_path, f"{fake_registry.host}/limited:1")
 
 
+async def test_a_registry_that_falls_silent_is_said(fake_registry: FakeRegistry, tmp_path: Path) -> None:
+    fake_registry.put(_image(), "silent:1")
+    fake_registry.gate.clear()
+    async with images_of(tmp_path, patience_s=0.3) as images:
+        with pytest.raises(ImageError, match="nothing comes from there"):
+            await images.provide(image_of(f"{fake_registry.host}/silent:1"), holder="c")
+    assert is_clean(tmp_path)
+
+
 async def test_a_redirected_blob_is_fetched_without_the_credentials(
     fake_registry: FakeRegistry, tmp_path: Path
 ) -> None:

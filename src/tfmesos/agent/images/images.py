@@ -17,11 +17,13 @@ from tfmesos.agent.images.gc_config import ImageGcConfig, parse_image_gc_config
 from tfmesos.agent.images.holders import Holder, Holders
 from tfmesos.agent.images.image_root import ImageRoot, ImageRuntime
 from tfmesos.agent.images.orders import Order, Orders
+from tfmesos.agent.images.patience import PATIENCE_S
 from tfmesos.agent.images.programs import Programs
 from tfmesos.agent.images.puller import Puller
 from tfmesos.agent.images.shared_work import SharedWork
 from tfmesos.agent.images.store import Store, StoreUsage, Tree
 from tfmesos.agent.sandboxes.gc import disk_usage
+from tfmesos.agent.uninterrupted import finish
 from tfmesos.metrics import Timer
 from tfmesos.supervision import Supervisors
 from tfmesos.wire import mesos_pb2
@@ -47,13 +49,20 @@ class Images:
         self._pulls: SharedWork[tuple[str, Login | None], str] = SharedWork()
         self._pull_times = Timer()
         self._marking = asyncio.Lock()
+        self._hardening: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
 
     @classmethod
-    def open(cls, flags: AgentFlags, supervisors: Supervisors, environment: Mapping[str, str]) -> Images | None:
+    def open(
+        cls,
+        flags: AgentFlags,
+        supervisors: Supervisors,
+        environment: Mapping[str, str],
+        patience_s: float = PATIENCE_S,
+    ) -> Images | None:
         """None without --image_providers. `environment` is the agent's own. Raises BadAgentFlags for what is missing.
 
-        `supervisors` need not be started yet.
+        `supervisors` need not be started yet. `patience_s`: how long nothing may come of a pull.
         """
         if not flags.image_providers:
             return None
@@ -63,7 +72,7 @@ class Images:
         store = Store(os.path.abspath(flags.docker_store_dir))
         store.open()
         holders = Holders(Path(flags.work_dir).absolute() / "provisioner" / "holders")
-        return cls(store, Puller(store, programs), holders, orders, _gc_config(flags, orders))
+        return cls(store, Puller(store, programs, patience_s), holders, orders, _gc_config(flags, orders))
 
     async def recover(self, holders: Collection[str]) -> None:
         """Of the agent before: these still hold what they held, all others nothing."""
@@ -95,7 +104,7 @@ class Images:
         """Let go all that a holder holds. Idempotent; what cannot be done is logged."""
         async with self._marking:
             try:
-                await asyncio.to_thread(self._release, holder)
+                await finish(asyncio.to_thread(self._release, holder))
             except OSError as error:
                 _log.warning("images of %s cannot be released: %s", holder, error)
 
@@ -123,6 +132,8 @@ class Images:
             self._watching.cancel()
             await asyncio.wait([self._watching])
         await self._pulls.close()
+        if self._hardening:
+            await asyncio.wait(self._hardening)
         self._store.close()
 
     async def _pull(self, order: Order) -> str:
@@ -130,6 +141,8 @@ class Images:
         began_s = time.monotonic()
         digest = await self._puller.pull(order)
         await asyncio.to_thread(self._store.name, order.name, digest)
+        self._hardening.add(task := asyncio.create_task(self._harden(digest), name=f"writing of image {digest}"))
+        task.add_done_callback(self._hardening.discard)
         took_s = time.monotonic() - began_s
         self._pull_times.record(took_s * 1000, time.monotonic())
         used = await self.usage()
@@ -143,10 +156,17 @@ class Images:
         )
         return digest
 
+    async def _harden(self, digest: str) -> None:
+        """Nobody waits for it: until then a crash of the machine costs a pull."""
+        try:
+            await finish(asyncio.to_thread(self._store.harden, digest))
+        except OSError as error:
+            _log.warning("image %s: not written to the disk: %s", digest, error)
+
     async def _hold(self, holder: str, digest: str) -> Tree | None:
         async with self._marking:
             try:
-                return await asyncio.to_thread(self._use, holder, digest)
+                return await finish(asyncio.to_thread(self._use, holder, digest))
             except OSError as error:
                 raise ImageError(f"Failed to hold an image for {holder}: {error}") from error
 

@@ -41,7 +41,7 @@ class Layout:
     def of_copy(cls, directory: str, path: str) -> Layout:
         """Of what skopeo has written by its transport `dir:`, which is taken from there.
 
-        Which layers are gzip is told from themselves: skopeo takes those of all archives for it, and umoci believes that.
+        Which layers are gzip is told from themselves: skopeo takes those of all archives for it, which umoci believes.
         """
         made = cls(path)
         content = Path(f"{directory}/manifest.json").read_bytes()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,9 +17,11 @@ from tfmesos.agent.images.errors import NoSpace, PullFailed, UnpackFailed
 from tfmesos.agent.images.layouts import NAME, Layout
 from tfmesos.agent.images.manifests import Manifest, Platform, UnusableManifest, parse_manifest
 from tfmesos.agent.images.orders import Order
+from tfmesos.agent.images.patience import PATIENCE_S, Stalled, while_it_grows
 from tfmesos.agent.images.programs import ProgramFailed, Programs
 from tfmesos.agent.images.sources import InDirectory, InRegistry
 from tfmesos.agent.images.store import Staging, Store
+from tfmesos.agent.uninterrupted import finish
 
 _MAX_DEPTH = 4
 """Indexes within indexes."""
@@ -39,24 +42,33 @@ class _Found:
 class Puller:
     """Pulls any number of images at once; each into a place of its own, so that nothing is left of what fails."""
 
-    def __init__(self, store: Store, programs: Programs) -> None:
+    def __init__(self, store: Store, programs: Programs, patience_s: float = PATIENCE_S) -> None:
+        """`patience_s`: how long nothing may come of a pull."""
         self._store = store
+        self._patience_s = patience_s
         self._programs = programs
         self._platform = Platform.of_machine(platform.machine())
 
     async def pull(self, order: Order) -> str:
         """The digest of a tree that is in the store now. Raises ImageError."""
         try:
-            staging = await asyncio.to_thread(self._store.stage)
-            try:
+            async with self._staging() as staging:
                 return await self._pull(order, staging)
-            finally:
-                await _settled(asyncio.to_thread(staging.close))
-        except (UnusableManifest, ProgramFailed) as error:
+        except (UnusableManifest, ProgramFailed, Stalled) as error:
             raise PullFailed(str(order.reference), order.source.place, _explained(str(error), order)) from error
         except OSError as error:
             reason = f"{error.strerror} ({error.filename})" if error.strerror else str(error)
             raise PullFailed(str(order.reference), order.source.place, reason) from error
+
+    @asynccontextmanager
+    async def _staging(self) -> AsyncIterator[Staging]:
+        staging: list[Staging] = []
+        try:
+            await finish(asyncio.to_thread(lambda: staging.append(self._store.stage())))
+            yield staging[0]
+        finally:
+            for left in staging:
+                await finish(asyncio.to_thread(left.close))
 
     async def _pull(self, order: Order, staging: Staging) -> str:
         match order.source:
@@ -76,9 +88,10 @@ class Puller:
         for _ in range(_MAX_DEPTH):
             words = (*_trust(source, "tls-verify"), *_TRIES_AGAIN)
             location = f"docker://{source.repository_name}{version}"
-            content = await self._programs.skopeo(
+            looking = self._programs.skopeo(
                 "inspect", "--raw", *words, location, secret=auth_file(source.registry.host, login)
             )
+            content = await while_it_grows(looking, None, self._patience_s)
             found = parse_manifest(content)
             if isinstance(found, Manifest):
                 digest = _digest_of(content)
@@ -119,18 +132,19 @@ class Puller:
         if isinstance(order.source, InRegistry):
             words += [*_trust(order.source, "src-tls-verify"), *_TRIES_AGAIN]
             secret = auth_file(order.source.registry.host, order.login)
-        await self._programs.skopeo("copy", *words, found.location, f"dir:{_copy_in(staging)}", secret=secret)
+        copying = self._programs.skopeo("copy", *words, found.location, f"dir:{_copy_in(staging)}", secret=secret)
+        await while_it_grows(copying, staging.path, self._patience_s)
 
     async def _unpack(self, order: Order, found: _Found, staging: Staging) -> None:
         try:
             path = f"{staging.path}/image"
             layout = await asyncio.to_thread(Layout.of_copy, _copy_in(staging), path)
             await self._programs.run("umoci", "raw", "unpack", "--image", f"{path}:{NAME}", f"{staging.tree}/rootfs")
-            await asyncio.to_thread(self._finish, layout, staging, found.digest)
+            await asyncio.to_thread(self._keep, layout, staging, found.digest)
         except (ProgramFailed, UnusableManifest, OSError) as error:
             raise UnpackFailed(str(order.reference), str(error)) from error
 
-    def _finish(self, layout: Layout, staging: Staging, digest: str) -> None:
+    def _keep(self, layout: Layout, staging: Staging, digest: str) -> None:
         Path(f"{staging.tree}/config.json").write_bytes(layout.config())
         self._store.add(staging, digest)
 
@@ -159,13 +173,3 @@ def _explained(reason: str, order: Order) -> str:
     if any(word in reason.lower() for word in _LIMITED):
         return f"the registry's rate limit for pulls is reached: {reason}"
     return reason
-
-
-async def _settled(work: Coroutine[object, object, None]) -> None:
-    """Await it to its end, also if this task is cancelled meanwhile."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise

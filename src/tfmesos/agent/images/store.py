@@ -7,7 +7,7 @@
    <digest>/                     appears whole, by a rename, and never changes
     rootfs/                      what containers see
     config.json                  the image's configuration
-    facts.json                   its size
+    facts.json                   its size, and whether it is surely on the disk
     lock                         a shared flock of each agent that uses it; an exclusive one of who removes it
     users/<hash>                 a link to the mark of one holder (holders.py); a link that leads nowhere means nothing
   staging/                       0700
@@ -34,6 +34,7 @@ from pathlib import Path
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.ownership import check_ownership
 from tfmesos.agent.sandboxes.trees import remove_tree
+from tfmesos.supervision import read_boot_id
 
 _FORMAT = 1
 _log = logging.getLogger(__name__)
@@ -61,6 +62,28 @@ class _Use:
 
     lock: int
     marks: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """Of a tree. `boot_id`: of the machine's start in which it was made; None: all of it is on the disk."""
+
+    size: int
+    boot_id: str | None
+
+    @classmethod
+    def read(cls, tree: str) -> _Facts | None:
+        """None if that cannot be read."""
+        try:
+            value = json.loads(Path(f"{tree}/facts.json").read_bytes())
+            return cls(size=int(value["size"]), boot_id=value["boot_id"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def write(self, tree: str) -> None:
+        fresh = f"{tree}/facts.json.new"
+        Path(fresh).write_text(json.dumps({"size": self.size, "boot_id": self.boot_id}))
+        os.replace(fresh, f"{tree}/facts.json")
 
 
 class Staging:
@@ -149,8 +172,8 @@ class Store:
 
     def add(self, staging: Staging, digest: str) -> None:
         """Take a staged tree with rootfs/ and config.json; if the digest is there by now, that one stays."""
-        size = _size_of(f"{staging.tree}/rootfs")
-        Path(f"{staging.tree}/facts.json").write_text(json.dumps({"size": size}))
+        facts = _Facts(size=_size_of(f"{staging.tree}/rootfs"), boot_id=read_boot_id())
+        facts.write(staging.tree)
         os.close(_locked(f"{staging.tree}/lock", fcntl.LOCK_SH))
         try:
             os.rename(staging.tree, self._tree(digest))
@@ -158,14 +181,22 @@ class Store:
             if not self.has(digest):
                 raise
 
+    def harden(self, digest: str) -> None:
+        """Have a tree outlive a crash of the machine from now on: it is written to the disk. May take seconds."""
+        tree = self._tree(digest)
+        facts = _Facts.read(tree)
+        if facts is not None and facts.boot_id is not None:
+            _sync_file_system(tree)
+            _Facts(size=facts.size, boot_id=None).write(tree)
+
     def name(self, name: str, digest: str) -> None:
         """An image is this tree from now on."""
         self._change_names(lambda names: {**names, name: digest})
 
     def usage(self) -> StoreUsage:
         """Of all trees."""
-        sizes = [_fact_size(f"{self._tree(digest)}/facts.json") for digest in self._digests()]
-        return StoreUsage(images=len(sizes), used=sum(sizes))
+        facts = [_Facts.read(self._tree(digest)) for digest in self._digests()]
+        return StoreUsage(images=len(facts), used=sum(found.size for found in facts if found is not None))
 
     def prune(self, is_kept: Callable[[str], bool]) -> int:
         """Remove all trees but those of the names that are kept, and those in use by any agent; how many."""
@@ -220,6 +251,11 @@ class Store:
         for path, lock in locks.items():
             if lock is not None:
                 _remove_held(path, lock)
+        for digest in self._digests():
+            facts = _Facts.read(self._tree(digest))
+            if facts is None or facts.boot_id not in (None, read_boot_id()):
+                _log.warning("image %s may be damaged, since the machine was started again meanwhile", digest)
+                self._remove(digest)
 
     def _staged(self) -> list[str]:
         return [f"{self.path}/staging/{name}" for name in os.listdir(f"{self.path}/staging")]
@@ -312,8 +348,13 @@ def _size_of(path: str) -> int:
     return size
 
 
-def _fact_size(path: str) -> int:
+def _sync_file_system(path: str) -> None:
+    """Write to the disk what is in memory of the file system of a directory (Linux: syncfs(2))."""
+    import ctypes  # only who pulls pays for it
+
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return int(json.loads(Path(path).read_bytes())["size"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0
+        if ctypes.CDLL(None, use_errno=True).syncfs(directory) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
+    finally:
+        os.close(directory)
