@@ -26,7 +26,7 @@ async def main(work_dir: str, socket: str, name: str, directory: str, image: str
     config = ContainerConfig(
         id=ContainerId(name),
         kind=ContainerKind.COMMAND_TASK,
-        command=mesos_pb2.CommandInfo(value="sleep 60"),
+        command=mesos_pb2.CommandInfo(value="trap exit TERM; while :; do sleep 0.1; done"),
         directory=directory,
         container=container,
     )

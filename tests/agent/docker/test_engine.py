@@ -55,6 +55,13 @@ async def test_it_runs_with_its_variables_in_its_sandbox(containerizer: Containe
     assert "made" in os.listdir(config.directory)
 
 
+async def test_an_executor_has_the_agents_variables(containerizer: Containerizer, configure: Configure) -> None:
+    environment = {"MESOS_EXECUTOR_ID": "e"}
+    config = configure("echo $MESOS_EXECUTOR_ID", kind=ContainerKind.EXECUTOR, environment=environment)
+
+    assert await run(containerizer, config) == (0, "e\n")
+
+
 async def test_the_images_command_is_run_if_there_is_none(containerizer: Containerizer, configure: Configure) -> None:
     config = configure("", command=mesos_pb2.CommandInfo(shell=False))
 
@@ -62,7 +69,8 @@ async def test_the_images_command_is_run_if_there_is_none(containerizer: Contain
 
 
 async def test_what_runs_is_told_as_the_engine_sees_it(containerizer: Containerizer, configure: Configure) -> None:
-    config = configure("sleep 60", docker={"network": _Docker.BRIDGE})
+    resources = tuple(Resources.parse("cpus:0.5;mem:48").to_proto())
+    config = configure("sleep 60", docker={"network": _Docker.BRIDGE}, resources=resources)
     container = await start(containerizer, config)
 
     news = await container.wait_running()
@@ -72,19 +80,6 @@ async def test_what_runs_is_told_as_the_engine_sees_it(containerizer: Containeri
     assert told["Name"] == f"/mesos-{config.id}"
     assert told["State"]["Running"] is True
     assert news.ip_address == told["NetworkSettings"]["IPAddress"] != ""
-    container.kill(0.0)
-    await container.wait()
-
-
-async def test_limits_are_those_of_its_resources(
-    containerizer: Containerizer, configure: Configure, engine: Dockerd
-) -> None:
-    config = configure("sleep 60", resources=tuple(Resources.parse("cpus:0.5;mem:48").to_proto()))
-    container = await start(containerizer, config)
-    await container.wait_running()
-
-    (told,) = json.loads(engine.run("inspect", f"mesos-{config.id}"))
-
     assert (told["HostConfig"]["CpuShares"], told["HostConfig"]["Memory"]) == (512, 48 * 1024 * 1024)
     container.kill(0.0)
     await container.wait()
@@ -102,19 +97,19 @@ async def test_too_much_memory_is_told(containerizer: Containerizer, configure: 
     assert container.limitation.message == "Memory limit exceeded: Requested: 32MB Maximum Used: 32MB"
 
 
-@pytest.mark.parametrize(("trap", "status"), [("trap 'exit 5' TERM", 5), ("trap '' TERM", 137)])
-async def test_a_kill_leaves_the_grace(
-    containerizer: Containerizer, configure: Configure, trap: str, status: int
-) -> None:
-    container = await start(containerizer, configure(f"{trap}; echo ready; while :; do sleep 0.1; done"))
-    await eventually(lambda: output(container) == "ready\n")
-    await container.wait_running()
+async def test_a_kill_leaves_the_grace(containerizer: Containerizer, configure: Configure) -> None:
+    line = "echo ready; while :; do sleep 0.1; done"
+    traps = {"heeds": "trap 'exit 5' TERM", "ignores": "trap '' TERM"}
+    containers = await asyncio.gather(
+        *(start(containerizer, configure(f"{trap}; {line}", name)) for name, trap in traps.items())
+    )
+    await eventually(lambda: [output(container) for container in containers] == ["ready\n"] * 2)
 
-    container.kill(1.0)
-    termination = await container.wait()
+    for container in containers:
+        container.kill(0.5)
+    ends = await asyncio.gather(*(container.wait() for container in containers))
 
-    assert termination.wait_status is not None
-    assert os.waitstatus_to_exitcode(termination.wait_status) == status
+    assert [end.wait_status for end in ends] == [5 << 8, 137 << 8]
 
 
 async def test_a_kill_before_the_engine_has_it_is_not_lost(
@@ -151,19 +146,15 @@ async def test_a_published_port_is_reached(containerizer: Containerizer, configu
     await container.wait()
 
 
-@pytest.mark.parametrize(("network", "interfaces"), [(_Docker.NONE, 1), (_Docker.BRIDGE, 2)])
-async def test_networks(
-    containerizer: Containerizer, configure: Configure, network: _Docker.Network.ValueType, interfaces: int
-) -> None:
-    config = configure("ls /sys/class/net | grep -cE '^(lo|eth0)$'", docker={"network": network})
+async def test_networks(containerizer: Containerizer, configure: Configure) -> None:
+    line = "ls /sys/class/net | grep -cE '^(lo|eth0)$'"
+    none = configure(line, "none", docker={"network": _Docker.NONE})
+    bridge = configure(line, "bridge", docker={"network": _Docker.BRIDGE})
+    host = configure("hostname", "host")
 
-    assert await run(containerizer, config) == (0, f"{interfaces}\n")
+    ends = await asyncio.gather(*(run(containerizer, config) for config in (none, bridge, host)))
 
-
-async def test_the_hosts_network_is_the_usual_one(containerizer: Containerizer, configure: Configure) -> None:
-    config = configure("hostname")
-
-    assert await run(containerizer, config) == (0, f"{socket.gethostname()}\n")
+    assert ends == [(0, "1\n"), (0, "2\n"), (0, f"{socket.gethostname()}\n")]
 
 
 async def test_a_network_of_the_users(containerizer: Containerizer, configure: Configure, engine: Dockerd) -> None:

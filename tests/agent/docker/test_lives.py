@@ -79,56 +79,41 @@ async def test_what_ended_meanwhile_is_told_by_the_next_agent(
     assert termination.wait_status == 137 << 8
 
 
-async def test_orphans_of_this_agent_go_and_no_others(
+async def test_orphans_of_this_agent_go_if_they_shall_and_no_others(
     flags: AgentFlags, configure: Configure, engine: Dockerd, tmp_path: Path
 ) -> None:
-    ours, others = configure("sleep 60", "ours"), tmp_path / "other" / "sandbox"
-    for name, sandbox in (("mesos-ours", ours.directory), ("mesos-others", str(others))):
+    ours, others = configure("", "ours").directory, str(tmp_path / "other" / "sandbox")
+    for name, sandbox in (("mesos-ours", ours), ("mesos-others", others)):
         os.makedirs(sandbox)
-        engine.run(
-            "run", "-d", "--net=host", "--name", name, "-v", f"{sandbox}:/mnt/mesos/sandbox", IMAGE, "sleep", "60"
-        )
+        run_beside(engine, name, sandbox)
 
-    containerizer = await containerizer_of(flags)
-    await containerizer.recover([])
-
+    lenient = await containerizer_of(dataclasses.replace(flags, docker_kill_orphans=False))
+    await lenient.recover([])
+    await lenient.close(end_detached=True)
+    assert "mesos-ours" in names(engine, "--filter=status=running")
+    strict = await containerizer_of(flags)
+    await strict.recover([])
     await eventually(lambda: "mesos-ours" not in names(engine))
+    await strict.close(end_detached=True)
+
     assert "mesos-others" in names(engine, "--filter=status=running")
-    await containerizer.close(end_detached=True)
     engine.run("rm", "-f", "mesos-others")
 
 
-async def test_orphans_stay_if_they_shall(flags: AgentFlags, engine: Dockerd) -> None:
-    sandbox = f"{flags.work_dir}/slaves/a/x"
-    os.makedirs(sandbox)
-    engine.run(
-        "run", "-d", "--net=host", "--name=mesos-kept", "-v", f"{sandbox}:/mnt/mesos/sandbox", IMAGE, "sleep", "60"
-    )
-
-    containerizer = await containerizer_of(dataclasses.replace(flags, docker_kill_orphans=False))
-    await containerizer.recover([])
-    await containerizer.close(end_detached=True)
-
-    assert "mesos-kept" in names(engine, "--filter=status=running")
-    engine.run("rm", "-f", "mesos-kept")
-
-
-@pytest.mark.parametrize("is_kept", [True, False])
-async def test_what_has_ended_is_kept_for_the_delay(
-    flags: AgentFlags, configure: Configure, engine: Dockerd, *, is_kept: bool
-) -> None:
+async def test_what_has_ended_is_kept_for_the_delay(flags: AgentFlags, configure: Configure, engine: Dockerd) -> None:
     config = configure("true")
-    containerizer = await containerizer_of(dataclasses.replace(flags, docker_remove_delay=3600.0 if is_kept else 0.0))
+    containerizer = await containerizer_of(flags)
     container = await containerizer.launch(config)
     await container.open_gate()
     await container.wait()
-
-    if is_kept:
-        assert f"mesos-{config.id}" in names(engine)
-        again = DockerRuntime.open(dataclasses.replace(flags, docker_remove_delay=0.0))
-        await (await again).recover({}, frozenset())
-    await eventually(lambda: f"mesos-{config.id}" not in names(engine))
     await containerizer.close(end_detached=True)
+    assert f"mesos-{config.id}" in names(engine)
+
+    next_one = await containerizer_of(dataclasses.replace(flags, docker_remove_delay=0.0))
+    await next_one.recover([])
+
+    await eventually(lambda: f"mesos-{config.id}" not in names(engine))
+    await next_one.close(end_detached=True)
 
 
 async def test_an_agent_that_is_gone_leaves_no_container(
@@ -158,34 +143,26 @@ def own(start_dockerd: StartDockerd) -> Dockerd:
     return engine
 
 
-async def test_an_engine_that_is_killed_ends_its_containers(
+async def test_kills_outlast_an_engine_that_hangs_and_one_that_is_killed_ends_its_containers(
     flags: AgentFlags, configure: Configure, own: Dockerd, caplog: pytest.LogCaptureFixture
 ) -> None:
     containerizer = await containerizer_of(dataclasses.replace(flags, docker_socket=str(own.socket)))
-    container = await start(containerizer, configure("sleep 60"))
-    (told,) = json.loads(own.run("inspect", f"mesos-{container.id}"))
+    one, other = [await start(containerizer, configure("sleep 60", name)) for name in ("one", "other")]
+    (told,) = json.loads(own.run("inspect", f"mesos-{other.id}"))
 
+    os.kill(own.pid, signal.SIGSTOP)
+    one.kill(0.0)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(one.wait(), 0.5)
+    os.kill(own.pid, signal.SIGCONT)
+    await asyncio.wait_for(one.wait(), 30)
     own.kill()
-    termination = await asyncio.wait_for(container.wait(), 30)
+    termination = await asyncio.wait_for(other.wait(), 30)
 
     assert termination.wait_status is not None
     assert os.waitstatus_to_exitcode(termination.wait_status) != 0
     assert process_start_time(told["State"]["Pid"]) is None
     assert sum("trying again until" in record.message for record in caplog.records) == 1
-    own.start()
-    await containerizer.close(end_detached=True)
-
-
-async def test_a_kill_outlasts_an_engine_that_hangs(flags: AgentFlags, configure: Configure, own: Dockerd) -> None:
-    containerizer = await containerizer_of(dataclasses.replace(flags, docker_socket=str(own.socket)))
-    container = await start(containerizer, configure("sleep 60"))
-
-    os.kill(own.pid, signal.SIGSTOP)
-    container.kill(0.0)
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(container.wait(), 0.5)
-    os.kill(own.pid, signal.SIGCONT)
-    await asyncio.wait_for(container.wait(), 30)
     await containerizer.close(end_detached=True)
 
 

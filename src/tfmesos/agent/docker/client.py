@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
+import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchObject
 from tfmesos.agent.docker.inspection import Inspection, parse_inspections
@@ -19,6 +22,7 @@ _ANSWER = "error response from daemon"
 _MISSING = ("no such container", "no such object", "no such image")
 _PATIENCE_S = 30.0
 _LONGEST_TEXT = 500
+_log = logging.getLogger(__name__)
 
 
 class DockerClient:
@@ -28,6 +32,7 @@ class DockerClient:
         """`environment` is the agent's own."""
         self.prefix = (program, "-H", f"unix://{socket}")
         """What every command line begins with."""
+        self._is_down = False
         self.environment = {name: environment[name] for name in _PASSED_ON if name in environment}
 
     async def info(self) -> Mapping[str, object]:
@@ -80,20 +85,42 @@ class DockerClient:
 
     async def _run(self, *command: str, options: Sequence[str] = (), patience_s: float | None = _PATIENCE_S) -> bytes:
         """Its output. Raises DockerError with what the client says."""
-        argv = (*self.prefix[:1], *options, *self.prefix[1:], *command)
+        try:
+            output = await self._output(
+                (*self.prefix[:1], *options, *self.prefix[1:], *command), command[0], patience_s
+            )
+        except DockerUnreachable as error:
+            self._note_down(error)
+            raise
+        self._note_up()
+        return output
+
+    async def _output(self, argv: Sequence[str], name: str, patience_s: float | None) -> bytes:
         process = await _start(argv, self.environment)
         try:
             async with asyncio.timeout(patience_s):
                 output, complaint = await process.communicate()
         except TimeoutError:
-            raise DockerUnreachable(f"the Docker engine at {self.prefix[-1]} does not answer ({command[0]})") from None
+            raise DockerUnreachable(f"the Docker engine at {self.prefix[-1]} does not answer ({name})") from None
         finally:
             if process.returncode is None:
-                process.kill()
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)  # process.kill() would reap it, and the loop complain
                 await process.wait()
         if process.returncode:
-            raise _error(complaint.decode(errors="replace"), command[0], process.returncode)
+            raise _error(complaint.decode(errors="replace"), name, process.returncode)
         return output
+
+    def _note_down(self, error: DockerUnreachable) -> None:
+        """It may last, and many ask: said once."""
+        if not self._is_down:
+            self._is_down = True
+            _log.error("%s; trying again until it is known what became of its containers", error)
+
+    def _note_up(self) -> None:
+        if self._is_down:
+            self._is_down = False
+            _log.info("the Docker engine at %s answers again", self.prefix[-1])
 
 
 async def _start(argv: Sequence[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:

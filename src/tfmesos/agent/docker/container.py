@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from tfmesos.agent.docker.backoff import delays_s
 from tfmesos.agent.docker.client import DockerClient
-from tfmesos.agent.docker.errors import DockerError, NoSuchObject
+from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchObject
 from tfmesos.agent.docker.inspection import Inspection
 from tfmesos.supervision import process_start_time
 
@@ -130,7 +130,7 @@ class DockerContainer:
         return False
 
     def _complain(self, error: DockerError) -> None:
-        """Once: it may last."""
-        if not self._has_complained:
+        """Once: it may last. That no engine answers is said by the client, for all containers."""
+        if not self._has_complained and not isinstance(error, DockerUnreachable):
             self._has_complained = True
             _log.error("Docker container %s: %s; trying again until it is known what became of it", self.name, error)
