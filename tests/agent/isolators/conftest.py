@@ -11,9 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.agent.isolators.containers import Containers, images
+from tests.images import saved_v1_archive
 from tfmesos.agent import AgentFlags
+from tfmesos.agent.assembly import build_containerizer
 from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind
 from tfmesos.agent.isolators import Isolation, build_isolation
+from tfmesos.metrics import Metrics
 from tfmesos.resources import scalars
 from tfmesos.wire import mesos_pb2
 
@@ -103,4 +107,57 @@ def sandbox(tmp_path: Path) -> Path:
 def tree(tmp_path: Path) -> Path:
     path = tmp_path / "tree"
     path.mkdir()
+    return path
+
+
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry of images."""
+    folder = tmp_path_factory.mktemp("archives")
+    for name, image in images().items():
+        saved_v1_archive(folder / f"{name}:latest.tar", image, f"{name}:latest")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture
+def flags(tmp_path: Path, archives: Path, store: Path, cgroups_root: str) -> AgentFlags:
+    """With all that says what containers see."""
+    return AgentFlags(
+        master="none",
+        work_dir=str(tmp_path / "work"),
+        fetcher_cache_dir=str(tmp_path / "cache"),
+        switch_user=False,
+        cgroups_root=cgroups_root,
+        image_providers=("DOCKER",),
+        docker_registry=str(archives),
+        docker_store_dir=str(store),
+        isolation="filesystem/linux,docker/runtime,posix/rlimits,linux/capabilities,linux/nnp,linux/devices,"
+        "namespaces/ipc,namespaces/pid,volume/secret",
+        allowed_devices='{"allowed_devices":[{"device":{"path":"/dev/full"},"access":{"read":true}}]}',
+        bounding_capabilities='{"capabilities":["NET_RAW","KILL","DAC_OVERRIDE"]}',
+    )
+
+
+@pytest.fixture
+async def containers(flags: AgentFlags, tmp_path: Path) -> AsyncIterator[Containers]:
+    containerizer = await build_containerizer(flags, Metrics())
+    await containerizer.start()
+    await containerizer.recover([])
+    yield Containers(containerizer, tmp_path / "sandboxes")
+    for left in containerizer.containers():
+        left.kill(0.0)
+    await containerizer.close(end_detached=True)
+
+
+@pytest.fixture
+def host_data(tmp_path: Path) -> Path:
+    """Of the host."""
+    path = tmp_path / "host data"
+    path.mkdir()
+    (path / "file").write_text("of the host\n")
     return path

@@ -39,7 +39,7 @@ def led_by_kernel(tree: str, path: str) -> str | None:
         os.close(root)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.lists(NAMES, min_size=1, max_size=2).map(tuple), TARGETS | st.none(), max_size=6), TARGETS)
 def test_a_path_leads_where_the_kernel_would_come_to(entries: dict[tuple[str, ...], str | None], path: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

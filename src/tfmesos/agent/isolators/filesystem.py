@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfmesos.agent.isolators.isolator import LaunchEdits, Shares, ViewIsolator
 from tfmesos.agent.isolators.sandbox_mount import sandbox_mount
 from tfmesos.agent.isolators.view import Mount, View
+from tfmesos.agent.isolators.volumes.target import target_in_image
 
 if TYPE_CHECKING:
     from tfmesos.agent.containerizer.config import ContainerConfig
@@ -58,11 +59,12 @@ class LinuxFilesystemIsolator(ViewIsolator):
         self._system = (*_SYSTEM, DEFAULT_SHM) if has_shm else _SYSTEM
 
     async def prepare(self, config: ContainerConfig, shares: Shares) -> LaunchEdits:
-        """Its mounts; it starts in its sandbox."""
+        """Its mounts; it starts in its sandbox. Raises IsolationFailed if the image has its root there."""
         if config.root is None:
             return LaunchEdits()
+        sandbox = target_in_image(config.root.image.tree, self._sandbox_directory)
         view = View(
-            mounts=(*self._system, *_names_of_host(), sandbox_mount(config, self._sandbox_directory)),
+            mounts=(*self._system, *_names_of_host(), sandbox_mount(config, sandbox)),
             masked_paths=() if _is_privileged(config) else _MASKED,
             readonly_paths=_READ_ONLY,
             working_directory=self._sandbox_directory,

@@ -51,7 +51,8 @@ class IpcNamespaceIsolator(ViewIsolator):
     """A container has its own System V shared memory, and /dev/shm, or those of the container around it.
 
     Which, says `ipc_mode`. PRIVATE: its own. SHARE_PARENT: those around it. Unset, as before Mesos 1.9: one that is not
-    nested has its own namespace, a nested one shares; /dev/shm is its own if it has an image or names a size.
+    nested has its own namespace, a nested one shares; /dev/shm is its own if it has an image or names a size, else the
+    agent's.
     """
 
     name = "namespaces/ipc"
@@ -99,7 +100,7 @@ class IpcNamespaceIsolator(ViewIsolator):
             size = linux.shm_size << 20 if linux.HasField("shm_size") else self._default_shm_size
             return shm_of_size(size)
         around = next((item for item in config.id.lineage() if item in self._with_own_shm), None)
-        if around is not None:
+        if around is not None and _linux(config).ipc_mode == _Linux.SHARE_PARENT:
             raise IsolationFailed(
                 f"/dev/shm of the container {around} cannot be shared with those nested in it: ask for IPC mode PRIVATE"
             )
