@@ -260,6 +260,19 @@ BRIDGE = {"network": "BRIDGE"}
             {"docker": {"parameters": [{"key": "gpus", "value": "all"}]}},
             "the parameter gpus=all is not allowed: .* ask for them by the resource gpus",
         ),
+        *(
+            (
+                {"value": "x"},
+                {"docker": {"parameters": [{"key": key, "value": value}]}},
+                f"the parameter {key}={value} is not allowed: .* by the resource gpus",
+            )
+            for key, value in (
+                ("device", "/dev/nvidia0"),
+                ("runtime", "nvidia"),
+                ("env", "NVIDIA_VISIBLE_DEVICES=all"),
+            )
+        ),
+        ({"value": "x"}, {"docker": {"image": "--privileged"}}, "'--privileged' is no name of an image"),
         ({"value": "x", "environment": {"variables": [SECRET_REFERENCE]}}, {}, "the secret is a reference to .n."),
         (
             {"value": "x", "environment": {"variables": [SECRET_PRELOAD]}},

@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from tfmesos.agent.docker.client import DockerClient
 from tfmesos.agent.docker.errors import DockerError, NoSuchObject
@@ -15,6 +15,7 @@ from tfmesos.agent.docker.options import MAPPED_DIRECTORY, container_name
 from tfmesos.agent.docker.removals import Removals
 from tfmesos.agent.flags import AgentFlags
 
+_BATCH = 100
 _log = logging.getLogger(__name__)
 
 
@@ -31,8 +32,9 @@ class Leftovers:
     async def find(self) -> Collection[str]:
         """The names of all, running or ended. Never raises."""
         try:
-            for name in await self._client.names(container_name("")):
-                await self._look(name)
+            names = await self._client.names(container_name(""))
+            for batch in (names[start : start + _BATCH] for start in range(0, len(names), _BATCH)):
+                await self._look(batch)
         except DockerError as error:
             _log.error("containers of the agent before cannot be looked for: %s", error)
         return self._found.keys()
@@ -50,13 +52,17 @@ class Leftovers:
                 _log.warning("Docker container %s belongs to no task; --docker_kill_orphans is off: it goes on", name)
         self._found.clear()
 
-    async def _look(self, name: str) -> None:
+    async def _look(self, names: Sequence[str]) -> None:
+        """Many at once: each question is a process. One that goes meanwhile spoils the answer for all."""
         try:
-            (found,) = await self._client.inspect(name)
+            found = await self._client.inspect(*names)
         except NoSuchObject:
+            for name in names if len(names) > 1 else ():
+                await self._look([name])
             return
-        if found.mounts.get(MAPPED_DIRECTORY, "").startswith(f"{self._work_dir}/"):
-            self._found[name] = found
+        for one in found:
+            if one.mounts.get(MAPPED_DIRECTORY, "").startswith(f"{self._work_dir}/"):
+                self._found[one.name] = one
 
     async def _end(self, name: str) -> None:
         _log.info("Docker container %s belongs to no task: it is stopped and removed", name)
@@ -64,7 +70,7 @@ class Leftovers:
             await self._client.stop(name, math.ceil(self._flags.docker_stop_timeout))
         except DockerError as error:
             _log.warning("Docker container %s cannot be stopped yet: %s", name, error)
-        self._removals.add(name, 0.0)
+        await self._removals.remove(name)
 
     def _remaining_s(self, found: Inspection) -> float:
         kept_s = max(time.time() - found.finished_s, 0.0) if found.finished_s is not None else 0.0

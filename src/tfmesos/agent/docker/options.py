@@ -77,7 +77,7 @@ def run_options(config: ContainerConfig, around: Surroundings) -> RunOptions:
     quota = max(_CPU_PERIOD_US * cpus // _MILLI, _LEAST_CPU_QUOTA_US) if cpus and around.is_cpu_capped else None
     return RunOptions(
         name=container_name(str(config.id)),
-        image=docker.image,
+        image=_image(docker),
         network=network,
         privileged=docker.privileged,
         cpu_shares=shares,
@@ -229,10 +229,24 @@ def _mode(volume: _Volume) -> str:
     return "ro" if volume.mode == _Volume.RO else "rw"
 
 
+def _image(docker: _Docker) -> str:
+    if not docker.image or docker.image.startswith("-"):
+        raise DockerError(f"{docker.image!r} is no name of an image")
+    return docker.image
+
+
+def _gives_gpus(parameter: mesos_pb2.Parameter) -> bool:
+    """Cards that the agent has not given: somebody else may have them, or get them."""
+    key, value = parameter.key, parameter.value
+    if key in ("env", "e"):
+        return value.startswith("NVIDIA_VISIBLE_DEVICES")
+    return key == "gpus" or (key in ("device", "runtime") and "nvidia" in value)
+
+
 def _parameters(docker: _Docker, manages_gpus: bool) -> tuple[tuple[str, str], ...]:
     for parameter in docker.parameters:
         why = _REFUSED_PARAMETERS.get(parameter.key)
-        if parameter.key == "gpus" and manages_gpus:
+        if manages_gpus and _gives_gpus(parameter):
             why = "the agent gives the container the GPUs that it holds; ask for them by the resource gpus"
         if why is not None:
             raise DockerError(f"the parameter {parameter.key}={parameter.value} is not allowed: {why}")

@@ -21,6 +21,14 @@ class Removals:
         self._client = client
         self._tasks: set[asyncio.Task[None]] = set()
 
+    async def remove(self, name: str) -> None:
+        """Now; what cannot be removed is tried again in the background. Never raises."""
+        try:
+            await self._client.remove(name)
+        except DockerError as error:
+            _log.debug("Docker container %s cannot be removed yet: %s", name, error)
+            self.add(name, _FIRST_RETRY_S)
+
     def add(self, name: str, delay_s: float) -> None:
         """Remove the container after that long."""
         task = asyncio.get_running_loop().create_task(self._remove(name, delay_s), name=f"removal of {name}")

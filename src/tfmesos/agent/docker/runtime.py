@@ -159,7 +159,10 @@ class DockerRuntime:
         unlink_sandbox(self._work_dir, container_id.value)
         if ended is None:
             return None
-        self._removals.add(container.name, self._flags.docker_remove_delay)
+        if self._flags.docker_remove_delay:
+            self._removals.add(container.name, self._flags.docker_remove_delay)
+        else:
+            await self._removals.remove(container.name)
         return _limitation(ended)
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
