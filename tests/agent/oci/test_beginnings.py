@@ -101,9 +101,10 @@ async def test_links_in_an_image_lead_no_mount_out_of_it(containers: Containers,
     assert os.listdir(tmp_path / "host") == []
 
 
-async def test_hooks_are_run(containers: Containers, root: Root, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stage", ["createRuntime", "poststop"])
+async def test_hooks_are_run(containers: Containers, root: Root, tmp_path: Path, stage: str) -> None:
     hook = Hook(
-        stage="createRuntime",
+        stage=stage,
         path="/bin/sh",
         arguments=("sh", "-c", f'echo "$A" > {tmp_path}/hook', "sh"),
         environment=("A=b",),

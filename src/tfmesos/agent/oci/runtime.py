@@ -94,8 +94,11 @@ class OciRuntime:
         return False
 
     async def cleanup(self, container_id: ContainerId) -> Limitation | None:
-        """As ContainerRuntime."""
-        await self._forget(name_of(container_id))
+        """As ContainerRuntime. The runtime itself is only asked where it has hooks to run: it takes its time."""
+        name = name_of(container_id)
+        if await asyncio.to_thread(self._has_last_hooks, name):
+            await self._run(self._commands.delete(name))
+        await asyncio.to_thread(self._remove, name)
         return None
 
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
@@ -103,7 +106,8 @@ class OciRuntime:
         expected = {name_of(container_id) for container_id in (*known, *orphans)}
         for name in await asyncio.to_thread(self._names):
             if name not in expected:
-                await self._forget(name)
+                await self._run(self._commands.delete(name))
+                await asyncio.to_thread(self._remove, name)
 
     async def close(self) -> None:
         """As ContainerRuntime: nothing runs but what is awaited."""
@@ -196,10 +200,11 @@ class OciRuntime:
         """Of all that has anything here."""
         return {name for directory in (self._state, self._bundles) for name in _entries(directory)}
 
-    async def _forget(self, name: str) -> None:
-        if (self._state / name).exists():
-            await self._run(self._commands.delete(name))
-        await asyncio.to_thread(self._remove, name)
+    def _has_last_hooks(self, name: str) -> bool:
+        try:
+            return b'"poststop"' in (self._bundles / name / command.CONFIG).read_bytes()
+        except OSError:
+            return False
 
     def _remove(self, name: str) -> None:
         for path in (self._state / name, self._bundles / name):
