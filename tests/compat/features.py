@@ -179,7 +179,32 @@ _CONTAINERS = (
         "its end is told; if it cannot grow, those tasks fail and the others go on (Mesos: all end); with rules of "
         "devices, a nested container that names resources has its own; `share_cgroups: false` is heeded",
     ),
-    Feature("isolators filesystem/linux, disk/*, network/*, volume/*, linux/* but devices", "no", _LATER),
+    Feature(
+        "isolators filesystem/linux, posix/rlimits, linux/capabilities, linux/nnp, namespaces/ipc, namespaces/pid",
+        "better",
+        "by runc or crun; nothing is mounted in the host's own mount namespace; limits and capabilities that the agent "
+        "has not itself are left out, with a warning; what an agent's --isolation does not serve is refused by its "
+        "name (Mesos: ignored); /dev/shm of a container is not shared with those nested in it",
+    ),
+    Feature(
+        "isolator docker/runtime",
+        "yes",
+        "entry point, command, environment and working directory of the image; its user is ignored with a warning, as "
+        "in Mesos; `--docker_ignore_runtime`",
+    ),
+    Feature(
+        "isolators volume/host_path, volume/sandbox_path, volume/image, volume/secret",
+        "better",
+        "no `..` in a container path, and no link of an image or in a sandbox leads out of it (Mesos: MESOS-8257); a "
+        "SANDBOX_PATH source is a directory; BIDIRECTIONAL propagation is refused; secrets are files in --runtime_dir "
+        "until the container ends",
+    ),
+    Feature(
+        "isolator environment_secret",
+        "yes",
+        "values; references are refused, as in Mesos without a module; no page, log or command line shows a value",
+    ),
+    Feature("isolators disk/*, network/*, docker/volume, linux/seccomp", "no", "refused by their names"),
     Feature("`--launcher=linux`", "yes", "the default for root where there are cgroups, as in Mesos"),
     Feature(
         "isolator gpu/nvidia; GPUs of executors, task groups, nested and standalone containers",
@@ -206,8 +231,7 @@ _CONTAINERS = (
     Feature("AMD's GPUs", "no", "in Mesos neither"),
     Feature("container images (docker, appc), docker containerizer", "no", f"refused by text until {_LATER}"),
     Feature("`limits` of tasks and containers", "no", f"refused by text until {_LATER}"),
-    Feature("persistent volumes, SANDBOX_PATH and HOST_PATH volumes, rlimits, hostname", "no", "refused by text"),
-    Feature("secrets in environment and volumes", "no", ""),
+    Feature("persistent volumes, hostname of containers of Mesos", "no", "refused by text"),
 )
 
 _PROGRAMS = (

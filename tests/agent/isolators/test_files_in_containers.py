@@ -17,7 +17,6 @@ from tfmesos.wire import mesos_pb2
 pytestmark = [pytest.mark.root, pytest.mark.cgroups]
 
 V = mesos_pb2.Volume
-Caps = mesos_pb2.CapabilityInfo
 SECRET = "open-sesame-4711"
 
 

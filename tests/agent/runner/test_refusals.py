@@ -180,11 +180,11 @@ def test_what_cannot_be_served_has_a_text(change: Change, text: str) -> None:
             "Volumes in ContainerInfo is not supported by this agent: DOCKER_VOLUME at /data; it needs 'docker/volume' "
             "in --isolation",
         ),
-        (lambda task: _source(task, "UNKNOWN"), "'source.type' is unknown"),
-        (lambda task: _source(task, "HOST_PATH"), "'source.host_path' is not set for HOST_PATH volume"),
+        (lambda task: _source(task, "UNKNOWN"), "Invalid volume: 'source.type' is unknown"),
+        (lambda task: _source(task, "HOST_PATH"), "Invalid volume: 'source.host_path' is not set for HOST_PATH volume"),
         (
             lambda task: task.container.volumes.add(container_path="/x", mode=RW),
-            "Only one of them should be set: 'host_path', 'image' and 'source'",
+            "Invalid volume: Only one of them should be set: 'host_path', 'image' and 'source'",
         ),
         (
             lambda task: setattr(task.container, "hostname", "h"),

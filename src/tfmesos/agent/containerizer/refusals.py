@@ -9,9 +9,10 @@ from tfmesos.agent.containerizer.config import ContainerConfig
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.isolators import parse_isolation
 from tfmesos.agent.isolators.secrets import secret_fault, variable_fault
-from tfmesos.agent.isolators.volumes.kinds import VolumeKind, host_path_of, kind_of, volume_fault
+from tfmesos.agent.isolators.volumes.kinds import VolumeKind, host_path_of, kind_of
 from tfmesos.resources import validate_gpus
 from tfmesos.wire import mesos_pb2
+from tfmesos.wire.volumes import volume_fault
 
 _Container = mesos_pb2.ContainerInfo
 _Linux = mesos_pb2.LinuxInfo
@@ -69,7 +70,7 @@ class Refusals:
     def _volume_faults(self, volume: mesos_pb2.Volume, config: ContainerConfig) -> Iterator[str]:
         fault = volume_fault(volume)
         if fault:
-            yield fault
+            yield f"Invalid volume: {fault}"
             return
         kind = kind_of(volume)
         if config.is_debug:

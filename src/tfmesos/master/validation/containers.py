@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from tfmesos.wire import mesos_pb2
+from tfmesos.wire.volumes import volume_fault
 
 _Variable = mesos_pb2.Environment.Variable
-_Source = mesos_pb2.Volume.Source
 
 
 def command_error(command: mesos_pb2.CommandInfo) -> str | None:
@@ -16,7 +16,7 @@ def command_error(command: mesos_pb2.CommandInfo) -> str | None:
 
 def container_error(container: mesos_pb2.ContainerInfo) -> str | None:
     """Why the container makes no sense; None if it does."""
-    wrong = _first(_volume_error(volume) for volume in container.volumes)
+    wrong = _first(volume_fault(volume) for volume in container.volumes)
     if wrong:
         return f"Invalid volume: {wrong}"
     if container.type == mesos_pb2.ContainerInfo.DOCKER:
@@ -74,28 +74,6 @@ def _variable_error(variable: _Variable) -> str | None:
             return f"{named} 'VALUE' must not have a secret set" if variable.HasField("secret") else None
         case _:
             return "Environment variable of type 'UNKNOWN' is not allowed"
-
-
-_SOURCE_FIELDS = {
-    _Source.DOCKER_VOLUME: "docker_volume",
-    _Source.HOST_PATH: "host_path",
-    _Source.SANDBOX_PATH: "sandbox_path",
-    _Source.SECRET: "secret",
-    _Source.CSI_VOLUME: "csi_volume",
-}
-
-
-def _volume_error(volume: mesos_pb2.Volume) -> str | None:
-    if sum((volume.HasField("host_path"), volume.HasField("image"), volume.HasField("source"))) != 1:
-        return "Only one of them should be set: 'host_path', 'image' and 'source'"
-    if not volume.HasField("source"):
-        return None
-    field = _SOURCE_FIELDS.get(volume.source.type)
-    if field is None:
-        return "'source.type' is unknown"
-    if not volume.source.HasField(field):  # type: ignore[arg-type]
-        return f"'source.{field}' is not set for {_Source.Type.Name(volume.source.type)} volume"
-    return None
 
 
 def _check_command_error(command: mesos_pb2.CommandInfo, what: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Which kind a volume is, and what is wrong with one (pure; texts of Mesos 1.11: common/validation.cpp)."""
+"""Which kind a volume is (pure)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from enum import Enum
 from tfmesos.wire import mesos_pb2
 
 _Source = mesos_pb2.Volume.Source
-_PARTS = {
-    _Source.DOCKER_VOLUME: "docker_volume",
-    _Source.HOST_PATH: "host_path",
-    _Source.SANDBOX_PATH: "sandbox_path",
-    _Source.SECRET: "secret",
-    _Source.CSI_VOLUME: "csi_volume",
-}
 
 
 class VolumeKind(Enum):
@@ -27,20 +20,6 @@ class VolumeKind(Enum):
     SECRET = "volume/secret"
     DOCKER_VOLUME = "docker/volume"
     CSI_VOLUME = "volume/csi"
-
-
-def volume_fault(volume: mesos_pb2.Volume) -> str | None:
-    """Why nobody can tell what it is meant to be; None if it is clear."""
-    if [volume.HasField("host_path"), volume.HasField("image"), volume.HasField("source")].count(True) != 1:
-        return "Only one of them should be set: 'host_path', 'image' and 'source'"
-    if not volume.HasField("source"):
-        return None
-    part = _PARTS.get(volume.source.type)
-    if part is None:
-        return "'source.type' is unknown"
-    if part not in {field.name for field, _ in volume.source.ListFields()}:
-        return f"'source.{part}' is not set for {_Source.Type.Name(volume.source.type)} volume"
-    return None
 
 
 def kind_of(volume: mesos_pb2.Volume) -> VolumeKind:
