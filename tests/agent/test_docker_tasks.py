@@ -10,8 +10,10 @@ import pytest
 
 from tests.agent.conftest import running_agent
 from tests.agent.in_test_master import InTestMaster, command_task, framework
+from tests.agent.waiting import eventually
 from tests.dockerd import Dockerd
-from tests.images import busybox_image
+from tests.images import busybox_image, pack
+from tests.registry import FakeRegistry
 from tfmesos.agent import Agent, AgentFlags
 from tfmesos.wire import internal_pb2, mesos_pb2
 
@@ -138,20 +140,39 @@ async def test_a_container_outlives_its_agent_and_the_next_one_ends_it(
     assert not engine.containers(f"--filter=name={name}", "--filter=status=running")
 
 
-async def test_a_health_check_looks_from_inside(agent: Agent, master: InTestMaster) -> None:
-    task = docker_task("a", "touch /only-inside; sleep 60")
-    check = task.health_check
-    check.type = mesos_pb2.HealthCheck.COMMAND
-    check.command.value = "test -e /only-inside"
-    check.delay_seconds, check.interval_seconds = 0.0, 0.1
-    master.run(task)
+async def test_health_checks_look_from_inside_and_at_its_address(agent: Agent, master: InTestMaster) -> None:
+    inside = docker_task("inside", "touch /only-inside; sleep 60")
+    inside.health_check.type = mesos_pb2.HealthCheck.COMMAND
+    inside.health_check.command.value = "test -e /only-inside"
+    network = docker_task("network", "while :; do nc -l -p 7777 -e true; done")
+    network.container.docker.network = mesos_pb2.ContainerInfo.DockerInfo.BRIDGE
+    network.health_check.type = mesos_pb2.HealthCheck.TCP
+    network.health_check.tcp.port = 7777
+    for task in (inside, network):
+        task.health_check.delay_seconds, task.health_check.interval_seconds = 0.0, 0.1
+        master.run(task)
 
-    def is_healthy(message: internal_pb2.StatusUpdateMessage) -> bool:
-        return message.update.status.healthy
+    for task_id in ("inside", "network"):
 
-    await master.wait_for(internal_pb2.StatusUpdateMessage, is_healthy)
-    master.kill("a", 0.0)
-    await master.wait_for_end("a")
+        def is_healthy(message: internal_pb2.StatusUpdateMessage, task_id: str = task_id) -> bool:
+            return message.update.status.task_id.value == task_id and message.update.status.healthy
+
+        await master.wait_for(internal_pb2.StatusUpdateMessage, is_healthy)
+        master.kill(task_id, 0.0)
+        await master.wait_for_end(task_id)
+
+
+async def test_a_kill_ends_a_pull(agent: Agent, master: InTestMaster, fake_registry: FakeRegistry) -> None:
+    fake_registry.put(pack(busybox_image(), "docker"), "slow/image:1")
+    fake_registry.gate.clear()
+    master.run(docker_task("a", "true", f"{fake_registry.host}/slow/image:1"))
+    await eventually(lambda: any("/blobs/" in asked for asked in map(str, fake_registry.asked)))
+
+    master.kill("a")
+    ended = await master.wait_for_end("a")
+    fake_registry.gate.set()
+
+    assert (ended.state, ended.reason) == (KILLED, Status.REASON_TASK_KILLED_DURING_LAUNCH)
 
 
 async def test_without_docker_among_the_containerizers_nobody_takes_it(flags: AgentFlags, master: InTestMaster) -> None:

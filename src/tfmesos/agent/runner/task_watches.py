@@ -50,7 +50,7 @@ class TaskWatches:
         container_id = record.executor.container_id
         watch = self._watches[container_id] = TaskChecks(
             record.info,
-            host=self._host,
+            host=_address_of(record.task) or self._host,
             run_command=partial(self._run, ContainerId(container_id)),
             on_check=lambda status: findings.checked(record, status),
             on_health=lambda healthy: findings.health_told(record, healthy),
@@ -105,3 +105,12 @@ class TaskWatches:
             await self._containerizer.remove(container)
         except OSError as error:
             _log.warning("sandbox of check %s cannot be removed: %s", container.id, error)
+
+
+def _address_of(task: mesos_pb2.Task) -> str | None:
+    """Where the task said that it runs: a container may have an address of its own."""
+    for status in reversed(task.statuses):
+        for network in status.container_status.network_infos:
+            for address in network.ip_addresses:
+                return address.ip_address
+    return None
