@@ -8,6 +8,7 @@ from google.protobuf.message import Message
 from tfmesos.resources import Resources
 from tfmesos.wire import mesos_pb2
 from tfmesos.wire.json_codec import message_to_dict
+from tfmesos.wire.secrets import concealed
 from tfmesos.wire.text import state_name
 
 Json = dict[str, Any]
@@ -43,7 +44,7 @@ def task_json(message: mesos_pb2.Task, resources: Resources) -> Json:
 
 
 def command_json(command: mesos_pb2.CommandInfo) -> Json:
-    """A command, which differs from the message's own JSON."""
+    """A command, which differs from the message's own JSON, and has no values of secrets."""
     model: Json = {}
     if command.HasField("shell"):
         model["shell"] = command.shell
@@ -51,7 +52,7 @@ def command_json(command: mesos_pb2.CommandInfo) -> Json:
         model["value"] = command.value
     model["argv"] = list(command.arguments)
     if command.HasField("environment"):
-        model["environment"] = message_to_dict(command.environment)
+        model["environment"] = message_to_dict(concealed(command.environment))
     return model | {"uris": [{"value": uri.value, "executable": uri.executable} for uri in command.uris]}
 
 

@@ -12,6 +12,7 @@ from tfmesos.agent.operator_api.state import AgentView
 from tfmesos.endpoints import CallRefused
 from tfmesos.wire import agent_pb2, mesos_pb2
 from tfmesos.wire.json_codec import dumps, message_to_dict
+from tfmesos.wire.secrets import concealed
 
 _Call = agent_pb2.Call
 _Response = agent_pb2.Response
@@ -105,8 +106,7 @@ class StateAnswers:
 
 def _info(executor: ExecutorRecord) -> mesos_pb2.ExecutorInfo:
     """What is known of it; the one of a command task has no program of its own, and so no command."""
-    info = mesos_pb2.ExecutorInfo()
-    info.CopyFrom(executor.info)
+    info = concealed(executor.info)
     info.framework_id.value = executor.framework_id
     return info
 

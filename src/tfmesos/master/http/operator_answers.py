@@ -12,6 +12,7 @@ from tfmesos.master.http.texts import Raw, TaskTexts, json_object
 from tfmesos.resources import scalars
 from tfmesos.wire import master_pb2, mesos_pb2
 from tfmesos.wire.json_codec import message_to_dict, message_to_json
+from tfmesos.wire.secrets import concealed
 
 _Call = master_pb2.Call
 _Response = master_pb2.Response
@@ -134,7 +135,7 @@ class StateAnswers:
         for framework_id in self._books.frameworks:
             for agent, executor in self._books.executors_of(framework_id):
                 one = target.executors.add()
-                one.executor_info.CopyFrom(executor.info)
+                one.executor_info.CopyFrom(concealed(executor.info))
                 one.agent_id.value = agent.id
 
     def _master(self, response: _Response) -> None:
