@@ -11,18 +11,32 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from tests.chaos.traces import command_of
+from tests.dockerd import StartDockerd
 from tests.gpu.cluster import GpuCluster
 from tests.gpu.conftest import StartGpuCluster
 from tests.gpu.framework import GpuFramework, gpu_framework
+from tests.gpu.images import (
+    ISOLATION,
+    PLAIN,
+    docker_flags,
+    gpu_images,
+    image_flags,
+    with_docker,
+    with_image,
+    with_volume,
+    write_archives,
+)
+from tests.gpu_machine import StartGpuMachine, View
 from tfmesos.client import NotSubscribed
 from tfmesos.wire import mesos_pb2
 
@@ -36,49 +50,66 @@ EXECUTOR = "executor"
 PROGRAM = Path(__file__).parents[1] / "chaos" / "load_executor.py"
 
 
+class Kind(Enum):
+    """Where a task runs: alone on the host, or in an image, or it is one of those of an executor, which grows by it."""
+
+    HOST = auto()
+    EXECUTOR = auto()
+    IMAGE = auto()
+    DOCKER = auto()
+
+
 @dataclass(frozen=True)
 class Launched:
-    """A task: alone in its container, or one of those of the executor, which grows by it."""
+    """A task."""
 
     id: str
     gpus: int
-    is_alone: bool
+    kind: Kind
 
     @property
     def container(self) -> str:
         """Names the file with the pid of the container's program."""
-        return self.id if self.is_alone else EXECUTOR
+        return EXECUTOR if self.kind is Kind.EXECUTOR else self.id
 
 
 class Play:
     """Tasks with GPUs that come and go; what must be true of them whenever nothing is under way."""
 
-    def __init__(self, cluster: GpuCluster, framework: GpuFramework, directory: Path, random: Random) -> None:
+    def __init__(
+        self, cluster: GpuCluster, framework: GpuFramework, directory: Path, random: Random, kinds: Sequence[Kind]
+    ) -> None:
         self._cluster = cluster
         self._framework = framework
         self._directory = directory
         self._random = random
+        self._kinds = kinds
         self._numbers = itertools.count()
         self._alive: dict[str, Launched] = {}
         """Launched, and no end is known."""
         self._doomed: set[str] = set()
 
-    async def launch(self, gpus: int, *, is_alone: bool = True) -> None:
-        launched = Launched(f"task-{next(self._numbers)}", gpus, is_alone)
+    async def launch(self, gpus: int, kind: Kind) -> None:
+        launched = Launched(f"task-{next(self._numbers)}", gpus, kind)
         self._alive[launched.id] = launched
+        is_alone = kind is not Kind.EXECUTOR
         command = self._telling_pid(launched.container, "sleep 1000" if is_alone else f"{sys.executable} {PROGRAM}")
         task = self._framework.task(launched.id, command if is_alone else "", gpus=gpus)
         if not is_alone:
             task.executor.CopyFrom(self._framework.executor(EXECUTOR, mesos_pb2.ExecutorInfo.CUSTOM))
             task.executor.command.value = command
             task.data = f"{self._directory}/notes 1000".encode()
+        if kind is Kind.IMAGE:
+            with_volume(with_image(task, PLAIN), self._directory)
+        elif kind is Kind.DOCKER:
+            with_volume(with_docker(task, PLAIN, pid="host"), self._directory)
         await self._framework.launch(task)
 
     async def stir(self) -> None:
         """Launch or kill, without waiting for what comes of it."""
         for _ in range(self._random.randint(0, 2)):
             if self._in_use() <= 2 and (offered := self._framework.gpus_offered):
-                await self.launch(self._random.randint(1, min(2, offered)), is_alone=self._random.random() < 0.5)
+                await self.launch(self._random.randint(1, min(2, offered)), self._random.choice(self._kinds))
             elif running := self._running():
                 await self._kill(self._random.choice(running).id)
 
@@ -176,17 +207,39 @@ def visible_devices(pid: int) -> list[str]:
 
 
 async def test_all_agree_after_each_kill_of_the_agent(start_gpu_cluster: StartGpuCluster, tmp_path: Path) -> None:
+    cluster = start_gpu_cluster(cards=CARDS)
+    await kill_again_and_again(cluster, tmp_path, ROUNDS, Kind.HOST, Kind.EXECUTOR)
+
+
+async def test_all_agree_with_images_and_an_engine_after_each_kill_of_the_agent(
+    view: View, gpu_master: str, start_gpu_machine: StartGpuMachine, start_dockerd: StartDockerd, tmp_path: Path
+) -> None:
+    machine = start_gpu_machine(view=view, cards=CARDS)
+    engine = start_dockerd(prefix=machine.command)
+    images = {PLAIN: gpu_images(machine.driver.try_nodes)[PLAIN]}
+    engine.load(images[PLAIN], f"{PLAIN}:latest")
+    flags = image_flags(write_archives(tmp_path / "archives", images), tmp_path / "store")
+    cluster = GpuCluster(machine, *flags, *docker_flags(engine), isolation=ISOLATION, master=gpu_master)
+    try:
+        cluster.start()
+        (tmp_path / "shared").mkdir()
+        await kill_again_and_again(cluster, tmp_path / "shared", ROUNDS // 2, Kind.IMAGE, Kind.DOCKER)
+        assert engine.run("ps", "--quiet") == ""
+    finally:
+        cluster.stop()
+
+
+async def kill_again_and_again(cluster: GpuCluster, directory: Path, rounds: int, *kinds: Kind) -> None:
+    """With tasks of these kinds."""
     print(f"TFMESOS_CHAOS_SEED={SEED}")  # shown if the test fails
     random = Random(SEED)
-    cluster = start_gpu_cluster(cards=CARDS)
     async with gpu_framework(cluster.address, checkpoint=True) as framework:
-        play = Play(cluster, framework, tmp_path, random)
-        await framework.wait_offers(gpus=CARDS)
-        await play.launch(gpus=1)
-        await framework.wait_offers(gpus=CARDS - 1)
-        await play.launch(gpus=1, is_alone=False)
+        play = Play(cluster, framework, directory, random, kinds)
+        for at, kind in enumerate(kinds):
+            await framework.wait_offers(gpus=CARDS - at)
+            await play.launch(1, kind)
         await play.settle()
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             await play.stir()
             await asyncio.sleep(random.uniform(0.0, 0.15))
             cluster.agent.kill()

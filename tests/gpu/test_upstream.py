@@ -1,7 +1,8 @@
 """What Apache Mesos' own tests of GPUs assert, one by one (1.11: tests/containerizer/nvidia_gpu_isolator_tests.cpp).
 
 Driven through the programs, on both versions of cgroups where that matters. Those of the volume are in tests/agent/gpu,
-those of `--resources` and `--nvidia_gpu_devices` in test_flags.py; those that need images or docker are not here.
+those of `--resources` and `--nvidia_gpu_devices` in test_flags.py, those of images and the Docker engine in
+test_images.py and test_docker.py.
 """
 
 from __future__ import annotations
