@@ -146,12 +146,17 @@ class ImageCluster:
         words = [
             f"--master={self.address}", f"--ip={host}", f"--port={port}", f"--work_dir={self.directory}/agent",
             f"--runtime_dir={self.directory}/run", f"--cgroups_root={self.cgroups_root}",
-            "--image_providers=docker", f"--docker_registry={shelf.archives}", f"--docker_store_dir={shelf.store}",
+            "--image_providers=docker", f"--docker_store_dir={shelf.store}",
             "--registration_backoff_factor=20ms", "--executor_reregistration_timeout=10secs",
         ]  # fmt: skip
         if self.engine is not None:
             words += ["--containerizers=docker,mesos", f"--docker_socket={self.engine.socket}"]
-        for name, value in (("isolation", ISOLATION), ("resources", f"cpus:6;mem:8192;disk:1024;{PORTS}")):
+        usual = {
+            "isolation": ISOLATION,
+            "resources": f"cpus:6;mem:8192;disk:1024;{PORTS}",
+            "docker_registry": str(shelf.archives),
+        }
+        for name, value in usual.items():
             if not any(word.startswith(f"--{name}=") for word in more):
                 words.append(f"--{name}={value}")
         return Daemon("mesos_agent", [*words, *more], self.directory / "agent.log", self.mark, through)
