@@ -229,7 +229,16 @@ _CONTAINERS = (
     Feature("`mesos-agent --doctor`", "better", "of ours: what an agent needs, what this machine lacks, how to get it"),
     Feature("isolator posix/gpus", "better", "of ours: cards are counted and named in CUDA_VISIBLE_DEVICES; no root"),
     Feature("AMD's GPUs", "no", "in Mesos neither"),
-    Feature("container images (docker, appc), docker containerizer", "no", f"refused by text until {_LATER}"),
+    Feature(
+        "docker containerizer",
+        "better",
+        "the same command line; GPUs are passed, by name or node, from the book that all containers share; an end is told "
+        "only when the engine runs nothing of the container any more; secrets are in no command line; out of memory is "
+        "said; checks look from inside, or at the container's address. There is no executor beside the container, so its "
+        "limits are the task's own resources (Mesos: 0.1 cpus and 32 MB more); parameters that name the container, detach "
+        "it, restart it or give it GPUs are refused; volumes of other sources too (Mesos: ignored)",
+    ),
+    Feature("container images (docker, appc)", "no", f"refused by text until {_LATER}"),
     Feature("`limits` of tasks and containers", "no", f"refused by text until {_LATER}"),
     Feature("persistent volumes, hostname of containers of Mesos", "no", "refused by text"),
 )
