@@ -178,7 +178,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         texts={
             "operator": (
                 r"lacks flags\..*",
-                r"has flags\.(container_log_max_files|max_completed_frameworks|nvidia_library)",
+                r"has flags\.(container_log_max_files|max_completed_frameworks|nvidia_(library|injection))",
             ),
             "operator-agents": (r"lacks flags\..*",),
             "gpu": (r"lacks flags\..*",),

@@ -32,7 +32,7 @@ def usage(cls: type, program: str, modes: Mapping[str, str] = _NO_MODES) -> str:
 def flag_texts(flags: Any) -> dict[str, str]:
     """Name and value of every flag that has a value, all as texts (Mesos 1.11: /flags); secrets are left out."""
     values = ((flag, getattr(flags, flag.name)) for flag in flags_of(type(flags)) if not flag.secret)
-    return {flag.name: flag.show(value) for flag, value in values if value is not None}
+    return {flag.name: flag.show(value) for flag, value in values if value not in (None, ())}
 
 
 def reference_page(cls: type, program: str) -> str:
