@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""For what is run here; starters have no other."""
 PID, LOG, CONSOLE, CONFIG, PROCESS = "pid", "log", "console.sock", "config.json", "process.json"
 """Files of a bundle, which is the working directory."""
 LOWER, UPPER, WORK = "lower", "upper", "work"

@@ -1,25 +1,93 @@
-"""Which OCI runtime this machine has."""
+"""Which OCI runtime this machine has, and whether it works here: by a container that does nothing."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
 
 from tfmesos.agent.errors import BadAgentFlags
+from tfmesos.agent.isolators.view import View
+from tfmesos.agent.oci import command
+from tfmesos.agent.oci.command import SEARCH_PATH, Commands, RootSteps
+from tfmesos.agent.oci.config import Place, container_json
+from tfmesos.agent.oci.rights import Rights
+from tfmesos.supervision import ProcessSpec
 
 _WHAT = "containers with images, volumes or namespaces of their own"
-_USUAL = ("runc", "crun")
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+USUAL = ("runc", "crun")
+_PATIENCE_S = 30.0
 
 
-def find_program(wanted: str | None) -> str:
-    """Its path. Raises BadAgentFlags with the remedy."""
+def find_program(wanted: str | None, rights: Rights, usual: Sequence[str] = USUAL) -> str:
+    """The path of the first of `usual` that works; `wanted`: of that one. Raises BadAgentFlags with the remedy."""
     if os.geteuid() != 0:
         raise BadAgentFlags(f"{_WHAT} need an agent that runs as root")
-    for name in _USUAL if wanted is None else (wanted,):
-        path = shutil.which(name, path=_PATH)
-        if path is not None:
-            return path
-    if wanted is not None:
+    names = usual if wanted is None else (wanted,)
+    found = [path for name in names if (path := shutil.which(name, path=SEARCH_PATH)) is not None]
+    if not found and wanted is not None:
         raise BadAgentFlags(f"--oci_runtime: there is no program {wanted!r}")
-    raise BadAgentFlags(f"{_WHAT} need an OCI runtime: `apt-get install runc`, or name one by --oci_runtime")
+    if not found:
+        raise BadAgentFlags(f"{_WHAT} need an OCI runtime: `apt-get install runc`, or name one by --oci_runtime")
+    faults = []
+    for path in found:
+        fault = fault_of(path, rights)
+        if fault is None:
+            return path
+        faults.append(f"{path} does not work here: {fault}")
+    raise BadAgentFlags(f"{_WHAT} need an OCI runtime: {'; '.join(faults)}")
+
+
+def fault_of(program: str, rights: Rights) -> str | None:
+    """Why it cannot make containers here, by its own words; None if it can."""
+    with tempfile.TemporaryDirectory(prefix="tfmesos-oci-") as directory:
+        bundle = Path(directory)
+        commands = Commands(program=program, state=str(bundle / "state"))
+        (bundle / "rootfs").mkdir()
+        name = f"tfmesos-{uuid.uuid4().hex}"
+        place = Place(rootfs=str(bundle / "rootfs"), cgroup=f"/{name}", has_host_root=True)
+        (bundle / command.CONFIG).write_bytes(container_json(_program(directory), View(), place, rights))
+        steps = RootSteps(rootfs=place.rootfs, is_host=True)
+        try:
+            started = _run(commands.run(name, steps, has_terminal=False), directory)
+            _run(commands.delete(name), directory)
+        except subprocess.TimeoutExpired:
+            return f"it takes more than {_PATIENCE_S:g} s to start a program"
+        if started.returncode == 0:
+            return None
+        return _last_error(bundle / command.LOG) or started.stdout.strip() or f"exit status {started.returncode}"
+
+
+def _program(directory: str) -> ProcessSpec:
+    return ProcessSpec(
+        id="probe", argv=("true",), environment={"PATH": SEARCH_PATH}, directory="/", stdout=directory, stderr=directory
+    )
+
+
+def _run(argv: tuple[str, ...], directory: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv,
+        cwd=directory,
+        env={"PATH": SEARCH_PATH},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=_PATIENCE_S,
+    )
+
+
+def _last_error(log: Path) -> str | None:
+    """Of a runtime's log: objects of JSON, one in a line."""
+    try:
+        entries = [json.loads(line) for line in log.read_text(errors="replace").splitlines()]
+    except (OSError, ValueError):
+        return None
+    errors = [str(entry["msg"]) for entry in entries if entry.get("level") == "error"]
+    return errors[-1] if errors else None

@@ -65,7 +65,8 @@ class OciRuntime:
         `max_descriptors`: as of Supervisors.
         """
         rights = Rights.read(max_descriptors=max_descriptors)
-        return cls(find_program(flags.oci_runtime), flags.runtime_path / "oci", flags.cgroups_root, rights)
+        program = find_program(flags.oci_runtime, rights)
+        return cls(program, flags.runtime_path / "oci", flags.cgroups_root, rights)
 
     async def prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> ProcessSpec:
         """As ContainerRuntime."""
