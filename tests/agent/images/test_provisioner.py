@@ -119,6 +119,19 @@ async def test_nested_roots_and_volumes_go_with_the_outer_one(
     assert not _roots(tmp_path)
 
 
+async def test_nothing_stays_of_a_container_without_a_root_when_those_nested_in_it_are_gone(
+    tmp_path: Path, supervisors: Supervisors, image: ImageRoot
+) -> None:
+    provisioner = _open(tmp_path, supervisors)
+    sibling = ContainerId("sibling", _PARENT)
+    await provisioner.make(_CHILD, image)
+    other = await provisioner.make(sibling, image)
+    await provisioner.remove(_CHILD)
+    assert _are_there(other) == [True]
+    await provisioner.remove(sibling)
+    assert not _roots(tmp_path)
+
+
 async def test_the_next_agent_removes_what_belongs_to_nobody(
     tmp_path: Path, supervisors: Supervisors, image: ImageRoot
 ) -> None:

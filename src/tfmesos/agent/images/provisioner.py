@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ class Provisioner:
         self._path = path
         self.backend = backend
         self._programs = programs
+        self._parents = threading.Lock()
+        """Held while directories around others come or go."""
 
     @classmethod
     def open(cls, flags: AgentFlags, supervisors: Supervisors) -> Provisioner:
@@ -64,7 +67,7 @@ class Provisioner:
         directory = self._directory(container_id) + ("" if volume is None else f"/volumes/{volume}")
         try:
             if self.backend == OVERLAY:
-                await asyncio.to_thread(make_overlay_directories, image.tree, directory)
+                await asyncio.to_thread(self._make_overlay, image.tree, directory)
                 return Root(
                     image=image,
                     rootfs=f"{directory}/rootfs",
@@ -72,7 +75,7 @@ class Provisioner:
                     upper=f"{directory}/upper",
                     work=f"{directory}/work",
                 )
-            await asyncio.to_thread(os.makedirs, directory)
+            await asyncio.to_thread(self._make, directory)
             await self._programs.run("cp", "-a", "--reflink=auto", "-T", image.tree, f"{directory}/rootfs")
             return Root(image=image, rootfs=f"{directory}/rootfs")
         except (OSError, ProgramFailed) as error:
@@ -80,7 +83,7 @@ class Provisioner:
 
     async def remove(self, container_id: ContainerId) -> None:
         """Remove a container's root, and those of all nested in it. Idempotent; what stays is logged, never raised."""
-        await asyncio.to_thread(_remove, self._directory(container_id))
+        await asyncio.to_thread(self._remove, self._directory(container_id))
 
     async def recover(self, known: Collection[ContainerId]) -> None:
         """Remove what belongs to none of these."""
@@ -91,10 +94,30 @@ class Provisioner:
         names = reversed([item.value for item in container_id.lineage()])
         return str(self._path) + "".join(f"/containers/{name}" for name in names)
 
+    def _make(self, directory: str) -> None:
+        with self._parents:
+            os.makedirs(directory)
+
+    def _make_overlay(self, tree: str, directory: str) -> None:
+        self._make(directory)
+        make_overlay_directories(tree, directory)
+
+    def _remove(self, directory: str) -> None:
+        """And those around it that are empty then: a container may have no root, but others nested in it."""
+        _remove(directory)
+        with self._parents:
+            while (directory := os.path.dirname(directory)) != str(self._path):
+                try:
+                    os.rmdir(directory)
+                except FileNotFoundError:
+                    continue
+                except OSError:  # it is not empty
+                    return
+
     def _remove_others(self, kept: Collection[str]) -> None:
         for path in list(_containers(str(self._path))):
             if path not in kept:
-                _remove(path)
+                self._remove(path)
 
 
 def _containers(path: str) -> Iterator[str]:
