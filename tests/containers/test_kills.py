@@ -18,6 +18,7 @@ from typing import Literal
 import pytest
 
 from tests.cgroup_trees import pids_below
+from tests.chaos.traces import processes_with
 from tests.containers.cluster import ISOLATION, ImageCluster
 from tests.containers.conftest import StartImageCluster
 from tests.dockerd import Dockerd, StartDockerd
@@ -58,7 +59,7 @@ class Play:
 
     def strike(self) -> None:
         """Kill one or two of what may be killed, and start again what a machine would start again."""
-        strikes = (self._strike_agent, self._strike_program, self._strike_engine)
+        strikes = (self._strike_agent, self._strike_program, self._strike_engine, self._strike_supervisors)
         for strike in self._random.sample(strikes, self._random.randint(1, 2)):
             strike()
         if not self._cluster.agent.is_running:
@@ -114,6 +115,16 @@ class Play:
             os.kill(pid, signal.SIGKILL)
             runs = self._cluster.directory.glob("agent/slaves/latest/frameworks/*/executors/*/runs/*")
             self._doomed |= {run.parent.parent.name for run in runs if run.name in groups}
+
+    def _strike_supervisors(self) -> None:
+        """All at once, and the process that forks them: nobody is left who would end what they watch over."""
+        own = {
+            daemon.process.pid for daemon in (self._cluster.master, self._cluster.agent) if daemon and daemon.process
+        }
+        for pid in set(processes_with(self._cluster.mark)) - own:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._doomed |= self._alive.keys()
 
     def _strike_engine(self) -> None:
         """Its containers end with it."""
