@@ -23,7 +23,7 @@ from tfmesos.supervision.errors import ConsoleBusy, LetGo, OwnedElsewhere, Super
 from tfmesos.supervision.foreground import Foreground
 from tfmesos.supervision.processes import open_pidfd, process_start_time, raise_descriptor_limit, read_boot_id
 from tfmesos.supervision.spec import Console, LogLimit, ProcessSpec, Starter, Termination
-from tfmesos.supervision.statistics import TreeStatistics
+from tfmesos.supervision.statistics import TreeStatistics, process_statistics
 from tfmesos.supervision.supervised import Supervised
 from tfmesos.supervision.supervisors import Supervisors
 
@@ -47,6 +47,7 @@ __all__ = [
     "marked_by",
     "open_pidfd",
     "process_start_time",
+    "process_statistics",
     "raise_descriptor_limit",
     "read_boot_id",
 ]

@@ -1,6 +1,7 @@
 """What a program's processes have used."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfmesos.supervision._tree import children_of
@@ -30,8 +31,18 @@ class TreeStatistics:
 def tree_statistics(supervisor: int) -> TreeStatistics:
     """Of what lives below a supervisor and what it has reaped."""
     ended = read_stat(supervisor)
-    stats = [stat for pid in _descendants(supervisor) if (stat := read_stat(pid)) is not None]
-    with_times = [*stats, *([ended] if ended else [])]
+    return _sum([*map(read_stat, _descendants(supervisor))], [ended])
+
+
+def process_statistics(root: int) -> TreeStatistics:
+    """Of a process that is not supervised, all below it, and what they have reaped."""
+    return _sum([*map(read_stat, (root, *_descendants(root)))], [])
+
+
+def _sum(found: Sequence[list[bytes] | None], others: Sequence[list[bytes] | None]) -> TreeStatistics:
+    """`others`: of which only what they have reaped counts."""
+    stats = [stat for stat in found if stat is not None]
+    with_times = [*stats, *(stat for stat in others if stat is not None)]
     user = sum(int(stat[ENDED_USER_TIME]) for stat in with_times) + sum(int(stat[USER_TIME]) for stat in stats)
     system = sum(int(stat[ENDED_SYSTEM_TIME]) for stat in with_times) + sum(int(stat[SYSTEM_TIME]) for stat in stats)
     return TreeStatistics(

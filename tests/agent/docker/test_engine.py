@@ -80,6 +80,7 @@ async def test_what_runs_is_told_as_the_engine_sees_it(containerizer: Containeri
     assert told["Name"] == f"/mesos-{config.id}"
     assert told["State"]["Running"] is True
     assert news.ip_address == told["NetworkSettings"]["IPAddress"] != ""
+    assert container.statistics().processes == 1  # and not the client's threads
     assert (told["HostConfig"]["CpuShares"], told["HostConfig"]["Memory"]) == (512, 48 * 1024 * 1024)
     container.kill(0.0)
     await container.wait()

@@ -153,7 +153,8 @@ class Container:
             elif resource.name == "mem":
                 found.mem_soft_limit_bytes += int(resource.scalar.value * _MIB)
         if self._process is not None:
-            used = self._process.statistics()
+            its = self._runtime.statistics(self.id) if self._runtime is not None else None
+            used = its or self._process.statistics()
             found.processes, found.threads = used.processes, used.threads
             found.cpus_user_time_secs, found.cpus_system_time_secs = used.user_s, used.system_s
             found.mem_rss_bytes = used.rss_bytes

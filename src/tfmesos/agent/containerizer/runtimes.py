@@ -14,7 +14,7 @@ from typing import Protocol
 from tfmesos.agent.containerizer.config import ContainerConfig
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.isolators import Limitation, Node, Prepared
-from tfmesos.supervision import ProcessSpec
+from tfmesos.supervision import ProcessSpec, TreeStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,9 @@ class ContainerRuntime(Protocol):
 
     async def set_nodes(self, container_id: ContainerId, wanted: tuple[Node, ...], absent: tuple[Node, ...]) -> None:
         """Have its /dev hold all wanted nodes and none of the absent ones, from now on. Raises IsolationFailed."""
+
+    def statistics(self, container_id: ContainerId) -> TreeStatistics | None:
+        """What its processes use; None if they are its supervisor's, which knows it, or nothing is known of them."""
 
     def kill(self, container_id: ContainerId, grace_s: float) -> bool:
         """Whether the runtime sees to the end itself, within the grace; False: the supervisor's signals do.

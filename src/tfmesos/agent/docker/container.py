@@ -13,7 +13,7 @@ from tfmesos.agent.docker.backoff import delays_s
 from tfmesos.agent.docker.client import DockerClient
 from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchObject
 from tfmesos.agent.docker.inspection import Inspection
-from tfmesos.supervision import process_start_time
+from tfmesos.supervision import TreeStatistics, process_start_time, process_statistics
 
 _FIRST_LOOK_S = 0.05
 _LONGEST_LOOK_S = 1.0
@@ -38,6 +38,14 @@ class DockerContainer:
         self._stops: set[asyncio.Task[None]] = set()
         self._has_complained = False
 
+    def note(self, found: Inspection) -> None:
+        """The engine says this of it."""
+        start_time = process_start_time(found.pid) if found.pid else None
+        if start_time is not None:
+            self._first_process = found.pid, start_time
+        if found.has_started and not self._started.done():
+            self._started.set_result(found)
+
     async def wait_started(self) -> Inspection:
         """Until its program has been started; its client has to run."""
         delays = delays_s(_FIRST_LOOK_S, _LONGEST_LOOK_S)
@@ -46,6 +54,13 @@ class DockerContainer:
             with suppress(NoSuchObject):
                 await self._look()
         return self._started.result()
+
+    def statistics(self) -> TreeStatistics | None:
+        """What its processes use; None before it was seen to run."""
+        if self._first_process is None:
+            return None
+        pid, start_time = self._first_process
+        return process_statistics(pid) if process_start_time(pid) == start_time else None
 
     def stop(self, grace_s: float) -> None:
         """SIGTERM, and SIGKILL after the grace, until `wait_gone` is called; again: can only shorten it."""
@@ -97,11 +112,7 @@ class DockerContainer:
         except DockerError as error:
             self._complain(error)
             return None
-        start_time = process_start_time(found.pid) if found.pid else None
-        if start_time is not None:
-            self._first_process = found.pid, start_time
-        if found.has_started and not self._started.done():
-            self._started.set_result(found)
+        self.note(found)
         return found
 
     async def _stop(self, grace_s: float) -> None:

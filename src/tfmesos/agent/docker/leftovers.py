@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tfmesos.agent.docker.client import DockerClient
 from tfmesos.agent.docker.errors import DockerError, NoSuchObject
@@ -29,15 +29,15 @@ class Leftovers:
         self._work_dir = os.path.realpath(flags.work_dir)
         self._found: dict[str, Inspection] = {}
 
-    async def find(self) -> Collection[str]:
-        """The names of all, running or ended. Never raises."""
+    async def find(self) -> Mapping[str, Inspection]:
+        """All, running or ended, by name. Never raises."""
         try:
             names = await self._client.names(container_name(""))
             for batch in (names[start : start + _BATCH] for start in range(0, len(names), _BATCH)):
                 await self._look(batch)
         except DockerError as error:
             _log.error("containers of the agent before cannot be looked for: %s", error)
-        return self._found.keys()
+        return dict(self._found)
 
     async def remove_all_but(self, names: Collection[str]) -> None:
         """Stop and remove what runs, remove in time what has ended. Never raises."""

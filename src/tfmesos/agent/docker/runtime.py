@@ -31,7 +31,7 @@ from tfmesos.agent.images import ImageRuntime
 from tfmesos.agent.isolators import IsolationFailed, Limitation, Node, Prepared, parse_isolation
 from tfmesos.agent.isolators.table import GPU_NVIDIA, GPU_POSIX
 from tfmesos.flags import format_bytes
-from tfmesos.supervision import ProcessSpec
+from tfmesos.supervision import ProcessSpec, TreeStatistics
 from tfmesos.wire import mesos_pb2
 
 _MARK = "MESOS_SANDBOX"
@@ -137,6 +137,11 @@ class DockerRuntime:
         if not given.issuperset(wanted) or not given.isdisjoint(absent):
             raise IsolationFailed("the GPUs of a container of the docker containerizer cannot be changed while it runs")
 
+    def statistics(self, container_id: ContainerId) -> TreeStatistics | None:
+        """Of what the engine has started. See ContainerRuntime."""
+        container = self._containers.get(container_id)
+        return container.statistics() if container is not None else None
+
     def kill(self, container_id: ContainerId, grace_s: float) -> bool:
         """Have the engine stop it. See ContainerRuntime."""
         container = self._containers.get(container_id)
@@ -168,10 +173,12 @@ class DockerRuntime:
     async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
         """Find those of the agent before. See ContainerRuntime."""
         mine = [container_id for container_id, config in known.items() if config.runtime is RuntimeName.DOCKER]
-        names = await self._leftovers.find()
-        for container_id in (*mine, *(one for one in orphans if container_name(str(one)) in names)):
+        left = await self._leftovers.find()
+        for container_id in (*mine, *(one for one in orphans if container_name(str(one)) in left)):
             name = container_name(str(container_id))
-            self._containers[container_id] = DockerContainer(self._client, name)
+            container = self._containers[container_id] = DockerContainer(self._client, name)
+            if name in left:
+                container.note(left[name])
         await self._leftovers.remove_all_but({container.name for container in self._containers.values()})
 
     def _surroundings(self, config: ContainerConfig, prepared: Prepared, sandbox: str) -> Surroundings:

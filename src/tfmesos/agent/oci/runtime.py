@@ -90,6 +90,9 @@ class OciRuntime:
         """As ContainerRuntime."""
         return None
 
+    def statistics(self, container_id: ContainerId) -> None:
+        """They are the supervisor's. See ContainerRuntime."""
+
     def kill(self, container_id: ContainerId, grace_s: float) -> bool:
         """As ContainerRuntime: the supervisor ends its processes as any others."""
         return False
