@@ -40,6 +40,9 @@ async def test_prune_leaves_what_is_held_and_what_is_excluded(tmp_path: Path, ar
         await images.prune()
         assert trees_of(tmp_path) == []
         assert (await images.usage()).used == 0
+        numbers = images.numbers()
+        assert numbers["containerizer/mesos/provisioner/docker_store/image_pull_ms/count"] == 3
+        assert numbers["containerizer/mesos/provisioner/docker_store/images"] == 0
         # And what was removed is pulled again
         assert (await images.provide(image_of("two"), holder="again")).digest == two.digest
     assert is_clean(tmp_path)

@@ -30,7 +30,7 @@ from tfmesos.wire import mesos_pb2
 
 _TRIES = 3
 """Somebody else may remove an image just after it was found."""
-_PULL = "containerizer/mesos/provisioner/docker_store/image_pull_ms"
+_METRICS = "containerizer/mesos/provisioner/docker_store"
 _log = logging.getLogger(__name__)
 
 
@@ -48,6 +48,7 @@ class Images:
         self._gc = gc
         self._pulls: SharedWork[tuple[str, Login | None], str] = SharedWork()
         self._pull_times = Timer()
+        self._used = StoreUsage(images=0, used=0)
         self._marking = asyncio.Lock()
         self._hardening: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
@@ -81,6 +82,7 @@ class Images:
                 await asyncio.to_thread(self._use_again, holder)
             else:
                 await self.release(holder.name)
+        await self.usage()
 
     async def provide(self, image: mesos_pb2.Image, *, holder: str) -> ImageRoot:
         """An image, pulled and unpacked if it is not there; it stays until `holder` releases it.
@@ -114,12 +116,14 @@ class Images:
 
     async def usage(self) -> StoreUsage:
         """Of all images of the store."""
-        return await asyncio.to_thread(self._store.usage)
+        self._used = await asyncio.to_thread(self._store.usage)
+        return self._used
 
     def numbers(self) -> Mapping[str, float]:
-        """How long pulls took, by Mesos' name."""
+        """How long pulls took, by Mesos' name; and, of ours, what the store had when this agent last changed it."""
         found = self._pull_times.values(time.monotonic())
-        return {f"{_PULL}/{name}" if name else _PULL: value for name, value in found.items()}
+        times = {f"{_METRICS}/image_pull_ms" + (f"/{name}" if name else ""): value for name, value in found.items()}
+        return times | {f"{_METRICS}/images": self._used.images, f"{_METRICS}/used_bytes": self._used.used}
 
     def begin(self) -> None:
         """Begin to look at the disk, with --image_gc_config; `close` ends that."""
@@ -193,7 +197,8 @@ class Images:
             count = await asyncio.to_thread(self._store.prune, kept.__contains__)
         except OSError as error:
             raise ImageError(f"Failed to prune images: {error}") from error
-        _log.info("%d unused images removed", count)
+        used = await self.usage()
+        _log.info("%d unused images removed; the store has %d, %.1f MB", count, used.images, used.used / 1024**2)
 
     async def _watch(self, gc: ImageGcConfig) -> None:
         while True:
