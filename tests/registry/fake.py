@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from tests.images import Image, Packed, pack
@@ -49,7 +50,7 @@ class FakeRegistry:
 
     def __post_init__(self) -> None:
         self.gate.set()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
 
@@ -86,6 +87,13 @@ class FakeRegistry:
         mine = [packed for reference, packed in self._images.items() if reference.startswith(f"{repository}:")]
         every = (manifest for packed in mine for manifest in packed.manifests)
         return next(((one.media_type, one.content) for one in every if one.digest == name), None)
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that go away while they are answered are no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler(registry: FakeRegistry) -> type[BaseHTTPRequestHandler]:
