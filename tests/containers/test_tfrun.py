@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StockMaster
-from tests.containers.cluster import Executed, ImageCluster, run_program
+from tests.containers.cluster import ISOLATION, Executed, ImageCluster, run_program
 from tests.containers.conftest import REPLICA, REPLICA_ARGUMENTS, StartImageCluster
 from tests.dockerd import Dockerd
+from tests.images import File, busybox_image
+from tests.registry import Registry
 
 
 def run_job(cluster: ImageCluster, folder: Path, *more: str) -> Executed:
@@ -45,10 +47,54 @@ def test_with_the_docker_containerizer(
 
 @pytest.mark.stock
 @pytest.mark.timeout(180)
+@pytest.mark.parametrize("containerizer", ["MESOS", "DOCKER"])
 def test_at_a_stock_master(
-    stock_master: StockMaster, start_image_cluster: StartImageCluster, dockerd: Dockerd, tmp_path: Path
+    stock_master: StockMaster,
+    start_image_cluster: StartImageCluster,
+    dockerd: Dockerd,
+    python_archive: Path,
+    tmp_path: Path,
+    containerizer: str,
 ) -> None:
+    dockerd.run("load", "--input", python_archive)
     cluster = start_image_cluster("--hostname=127.0.0.1", master=stock_master.address, engine=dockerd)
-    assert_succeeded(run_job(cluster, tmp_path))
+    assert_succeeded(run_job(cluster, tmp_path, "-C", containerizer))
     assert cluster.agent.kill(signal.SIGUSR1) == 0  # the master, which other tests have, too, forgets it
     assert cluster.wait_nothing_left() == []
+
+
+@pytest.mark.parametrize("containerizer", ["MESOS", "DOCKER"])
+def test_shared_memory_has_the_size_that_was_asked_for(
+    start_image_cluster: StartImageCluster, dockerd: Dockerd, python_archive: Path, containerizer: str
+) -> None:
+    dockerd.run("load", "--input", python_archive)
+    cluster = start_image_cluster(f"--isolation={ISOLATION},namespaces/ipc", engine=dockerd)
+    program = "import os; found = os.statvfs('/dev/shm'); print(found.f_blocks * found.f_frsize >> 20, 'MB')"
+    words = ["-m", cluster.address, "-w", "1", "-Mw", "64", "--image", "python:3", "-C", containerizer, "--shm", "2g"]
+    ended = run_program("tfrun", *words, "--", "python3", "-c", program)
+    assert ended.status == 0, ended.text
+    assert "[worker:0] 2048 MB" in ended.text.splitlines()
+
+
+@pytest.mark.parametrize("containerizer", ["MESOS", "DOCKER"])
+def test_an_image_is_pulled_again_when_that_is_asked_for(
+    start_image_cluster: StartImageCluster,
+    dockerd: Dockerd,
+    registry: Registry,
+    containerizer: str,
+) -> None:
+    # Given a job that has had its image
+    cluster = start_image_cluster(f"--docker_registry={registry.url}", engine=dockerd)
+    name = f"again/{containerizer.lower()}:1"
+    words = [f"--docker_image={registry.host}/{name}", f"--containerizer={containerizer.lower()}"]
+    registry.push(busybox_image({"etc/age": File(content=b"old")}), name)
+    assert cluster.execute("cat /etc/age", *words).status == 0
+    # When its tag means another image, and jobs want any, and then the one that is there now
+    registry.push(busybox_image({"etc/age": File(content=b"new")}), name)
+    assert cluster.execute("cat /etc/age", *words).status == 0
+    program = ["-C", containerizer, "-f", "--image", f"{registry.host}/{name}", "--", "true"]
+    forced = run_program("tfrun", "-m", cluster.address, "-w", "1", "-Mw", "64", *program)
+    assert "has no python3" in forced.text
+    assert cluster.execute("cat /etc/age", *words).status == 0
+    # Then only the forced one has asked the registry
+    assert [text for text in cluster.outputs() if text] == ["old", "old", "new"]
