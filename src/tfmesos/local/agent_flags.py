@@ -49,6 +49,7 @@ def build_flags(
         registration_backoff_factor=0.0,
         executor_shutdown_grace_period=_GRACE_S,
         recovery_timeout=0.0,  # no agent comes after this one
+        docker_remove_delay=0.0,
     )
 
 

@@ -5,6 +5,7 @@ $XDG_STATE_HOME/tfmesos/runs/           (~/.local/state without it)
     lock                                flock held while the run lives
     cluster.log                         the child process's log
     agent/                              the agent's work_dir: sandboxes
+      provisioner/                      root file systems of containers, gone after the run
 $XDG_RUNTIME_DIR/tfmesos-XXXXXXXX/      mode 0700, gone after the run (/tmp without it)
   lock                                  flock held while the run lives
   master.sock  agent.sock
@@ -69,7 +70,8 @@ class RunDirectory:
         return self.path / "cluster.log"
 
     def close(self) -> None:
-        """Give the lock up; the directory stays. Idempotent."""
+        """Give the lock up; the directory stays, without what a killed agent has left of images. Idempotent."""
+        shutil.rmtree(self.path / "agent/provisioner", ignore_errors=True)
         self.lock = _release(self.lock)
 
     def remove(self) -> None:
