@@ -4,6 +4,7 @@ finding.py      one thing that was looked for, and the report of all (pure)
 flags.py        an agent's flags, none of which is required
 wants.py        what these flags need (pure)
 isolation.py    user, cgroups, isolators
+containers.py   OCI runtime, programs of images, Docker engine
 cards.py        cards on the bus, and who drives them
 driver.py       what NVIDIA's driver tells: NVML, the cards, their nodes
 places.py       directories, port, master

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tfmesos.agent.doctor.cards import card_findings
+from tfmesos.agent.doctor.containers import container_findings
 from tfmesos.agent.doctor.driver import driver_findings
 from tfmesos.agent.doctor.finding import Finding, Report
 from tfmesos.agent.doctor.flags import DoctorFlags
@@ -23,7 +24,9 @@ _TRY = (
 async def examine(flags: DoctorFlags, root: Path = Path("/")) -> Report:
     """What of this machine an agent with these flags needs, and what of it is there."""
     wants = Wants.of(flags)
-    findings = [*isolation_findings(flags, wants), *card_findings(wants, root)]
+    findings = [*isolation_findings(flags, wants)]
+    findings += [finding async for finding in container_findings(flags, wants)]
+    findings += card_findings(wants, root)
     findings += [finding async for finding in driver_findings(flags, wants, root)]
     findings += [finding async for finding in place_findings(flags)]
     return Report(findings, _advice(flags, wants, findings))

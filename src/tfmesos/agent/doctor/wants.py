@@ -16,12 +16,18 @@ CONTROLLERS = (FREEZER, *(entry.controller for entry in TABLE if entry.controlle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wants:
-    """`gpus`: some of GPUs; `isolated_gpus`: no container opens another's; `controllers`: these of cgroups."""
+    """`gpus`: some of GPUs; `isolated_gpus`: no container opens another's; `controllers`: these of cgroups.
+
+    `views`: containers that see something else than the host; `images`; `docker`: those of its engine.
+    """
 
     root: bool
     gpus: bool
     isolated_gpus: bool
     controllers: frozenset[str]
+    views: bool
+    images: bool
+    docker: bool
 
     @classmethod
     def of(cls, flags: AgentFlags) -> Self:
@@ -38,4 +44,7 @@ class Wants:
             gpus=GPU_NVIDIA in names or GPU_POSIX in names,
             isolated_gpus=GPU_NVIDIA in names,
             controllers=frozenset(controllers),
+            views=names.has_views,
+            images=bool(flags.image_providers),
+            docker="docker" in flags.containerizers,
         )
