@@ -100,5 +100,5 @@ def read(*path: Path | str) -> str:
 
 
 def names_in(directory: Path) -> list[str]:
-    """What is there, sorted."""
-    return sorted(path.name for path in directory.iterdir())
+    """What is there, sorted; nothing if the directory is not."""
+    return sorted(path.name for path in directory.glob("*"))

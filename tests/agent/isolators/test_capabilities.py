@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.agent.isolators.views import config, refusal_of, view_of
+from tfmesos.agent.capabilities import CapabilitySets
 from tfmesos.agent.containerizer import ContainerConfig
 from tfmesos.agent.isolators import Capabilities, View
-from tfmesos.agent.isolators.capabilities import CapabilitiesIsolator, own_capabilities, parse_capabilities
+from tfmesos.agent.isolators.capabilities import CapabilitiesIsolator, parse_capabilities
 from tfmesos.agent.isolators.no_new_privileges import NoNewPrivilegesIsolator
 from tfmesos.flags import FlagError
 from tfmesos.wire import mesos_pb2
@@ -74,11 +75,18 @@ async def test_more_than_the_bounding_set_is_refused(given: ContainerConfig, tex
     assert await refusal_of(isolator, given) == text
 
 
-def test_own_capabilities_are_those_that_can_be_given(tmp_path: Path) -> None:
-    status = tmp_path / "status"
-    status.write_text("Name:\tx\nCapPrm:\t000001fffeffffff\nCapBnd:\t0000000000000021\n")
+def test_own_capabilities_are_read_by_their_numbers(tmp_path: Path) -> None:
+    (tmp_path / "self").mkdir()
+    masks = {"CapInh": 0, "CapPrm": 1 << 5 | 1, "CapEff": 1, "CapBnd": 1 << 40 | 1 << 5, "CapAmb": 0}
+    text = "".join(f"{name}:\t{mask:016x}\n" for name, mask in masks.items())
+    (tmp_path / "self/status").write_text(f"Name:\tx\n{text}")
 
-    assert own_capabilities(status) == {"CAP_CHOWN", "CAP_KILL"}
+    assert CapabilitySets.read(tmp_path) == CapabilitySets(
+        effective=frozenset({"CAP_CHOWN"}),
+        permitted=frozenset({"CAP_CHOWN", "CAP_KILL"}),
+        inheritable=frozenset(),
+        bounding=frozenset({"CAP_KILL", "CAP_CHECKPOINT_RESTORE"}),
+    )
 
 
 @pytest.mark.parametrize(

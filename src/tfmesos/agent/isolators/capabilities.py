@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfmesos.agent.isolators.errors import IsolationFailed
@@ -18,9 +16,7 @@ from tfmesos.wire import mesos_pb2
 if TYPE_CHECKING:
     from tfmesos.agent.containerizer.config import ContainerConfig
 
-SYS_RESOURCE = "CAP_SYS_RESOURCE"
 _Capability = mesos_pb2.CapabilityInfo.Capability
-_FIRST = _Capability.Value("CHOWN")  # Mesos counts as the kernel does, from 1000
 _log = logging.getLogger(__name__)
 
 
@@ -75,14 +71,6 @@ def parse_capabilities(text: str) -> frozenset[str]:
         if name not in known:
             raise FlagError(f"{name!r} is no capability; they are named as NET_RAW")
     return frozenset(f"CAP_{name}" for name in names)
-
-
-def own_capabilities(status: Path = Path("/proc/self/status")) -> frozenset[str]:
-    """What this process can have and give: what it is permitted, within its bounding set."""
-    found = dict(re.findall(r"^(CapPrm|CapBnd):\s*([0-9a-f]+)$", status.read_text(), re.MULTILINE))
-    bits = int(found["CapPrm"], 16) & int(found["CapBnd"], 16)
-    numbers = (number for number in _Capability.values() if number >= _FIRST)
-    return frozenset(f"CAP_{_Capability.Name(number)}" for number in numbers if bits >> (number - _FIRST) & 1)
 
 
 def _asked(info: mesos_pb2.LinuxInfo) -> tuple[frozenset[str] | None, frozenset[str] | None]:

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from tfmesos.agent.capabilities import CapabilitySets
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.isolators.allowed_devices import parse_allowed_devices
-from tfmesos.agent.isolators.capabilities import (
-    SYS_RESOURCE,
-    CapabilitiesIsolator,
-    own_capabilities,
-    parse_capabilities,
-)
+from tfmesos.agent.isolators.capabilities import CapabilitiesIsolator, parse_capabilities
 from tfmesos.agent.isolators.docker_runtime import DockerRuntimeIsolator
 from tfmesos.agent.isolators.filesystem import LinuxFilesystemIsolator
 from tfmesos.agent.isolators.isolator import Isolator
@@ -67,7 +63,13 @@ def _capabilities(flags: AgentFlags, names: IsolatorNames) -> Isolator:
     if effective is not None and bounding is not None and not effective <= bounding:
         excess = ", ".join(sorted(effective - bounding))
         raise BadAgentFlags(f"--effective_capabilities: {excess} not allowed by --bounding_capabilities")
-    return CapabilitiesIsolator(effective, bounding, own_capabilities())
+    own = CapabilitySets.read()
+    return CapabilitiesIsolator(effective, bounding, own.permitted & own.bounding)
+
+
+def _rlimits(flags: AgentFlags, names: IsolatorNames) -> Isolator:
+    may_raise = "CAP_SYS_RESOURCE" in CapabilitySets.read().effective
+    return RlimitsIsolator(no_most if may_raise else own_most)
 
 
 def _devices(flags: AgentFlags, names: IsolatorNames) -> Isolator:
@@ -81,9 +83,7 @@ def _sandbox_path(flags: AgentFlags, names: IsolatorNames) -> Isolator:
 
 _FACTORIES: Mapping[str, _Factory] = {
     LinuxFilesystemIsolator.name: _filesystem,
-    RlimitsIsolator.name: lambda flags, names: RlimitsIsolator(
-        no_most if SYS_RESOURCE in own_capabilities() else own_most
-    ),
+    RlimitsIsolator.name: _rlimits,
     DockerRuntimeIsolator.name: lambda flags, names: DockerRuntimeIsolator(is_ignored=flags.docker_ignore_runtime),
     LinuxDevicesIsolator.name: _devices,
     CapabilitiesIsolator.name: _capabilities,
