@@ -178,6 +178,12 @@ def test_an_agent_does_not_start_with_what_cannot_work(tmp_path: Path, flags: di
     assert text in str(raised.value)
 
 
+def test_a_tool_that_is_missing_is_named_with_its_package(tmp_path: Path) -> None:
+    flags = AgentFlags(master="m", work_dir=str(tmp_path), image_providers=("DOCKER",))
+    with pytest.raises(BadAgentFlags, match=r"skopeo is not installed \(on Debian: apt-get install skopeo\)"):
+        Images.open(flags, Supervisors(), {"PATH": str(tmp_path)})
+
+
 def test_without_image_providers_there_are_no_images(tmp_path: Path) -> None:
     flags = AgentFlags(master="m", work_dir=str(tmp_path), docker_store_dir=str(tmp_path / "store"))
     assert Images.open(flags, Supervisors(), {}) is None

@@ -126,6 +126,15 @@ async def test_owners_modes_links_and_nodes_are_kept(registry: Registry, tmp_pat
     assert stat.S_IMODE((tmp_path / "store/trees").stat().st_mode) == 0o700, "su must not be there for everybody"
 
 
+async def test_a_layer_may_come_twice_and_there_may_be_none(registry: Registry, tmp_path: Path) -> None:
+    registry.push(Image(layers=layers_of({"a": File()}, {"a": Whiteout()}, {"a": File()})), "twice:1")
+    root = await _provide(tmp_path, f"{registry.host}/twice:1")
+    assert os.listdir(root.tree) == ["a"]
+    registry.push(Image(layers=()), "empty:1")
+    root = await _provide(tmp_path, f"{registry.host}/empty:1")
+    assert os.listdir(root.tree) == []
+
+
 async def test_127_layers_are_one_tree(registry: Registry, tmp_path: Path) -> None:
     # I10
     registry.push(Image(layers=layers_of(*({f"layer/{i}": File()} for i in range(127)))), "many:127")
