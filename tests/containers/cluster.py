@@ -93,8 +93,11 @@ class ImageCluster:
 
     def execute(self, command: str, *more: str, name: str = "test", resources: str = "cpus:0.1;mem:64") -> Executed:
         """Run one task by mesos-execute, to its end."""
-        words = [f"--master={self.address}", f"--name={name}", f"--command={command}", f"--resources={resources}"]
-        return run_program("mesos_execute", *words, *more)
+        return self.say(f"--name={name}", f"--command={command}", f"--resources={resources}", *more)
+
+    def say(self, *words: str) -> Executed:
+        """Run mesos-execute with these words, to its end."""
+        return run_program("mesos_execute", f"--master={self.address}", *words)
 
     def outputs(self, name: str = "stdout") -> list[str]:
         """What the tasks have printed, in the order of their ends."""
