@@ -28,8 +28,9 @@ from tfmesos.agent.fetcher import Fetcher
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.isolators import Limitation, Node, Shares, keep_place
 from tfmesos.agent.sandboxes.gc import Collector, Schedule
+from tfmesos.agent.sandboxes.inner import Owner, make_nested_sandbox, remove_nested_sandbox
 from tfmesos.agent.sandboxes.trees import remove_tree
-from tfmesos.agent.sandboxes.work_dir import Owner, make_nested_sandbox, make_sandbox, old_runs, remove_nested_sandbox
+from tfmesos.agent.sandboxes.work_dir import make_sandbox, old_runs
 from tfmesos.agent.users import Identity, identity_of
 from tfmesos.supervision import Supervised, SupervisionError, Supervisors, Termination
 from tfmesos.wire import mesos_pb2

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tfmesos.agent.sandboxes.work_dir import remove_nested_sandbox, remove_run
+from tfmesos.agent.sandboxes.inner import remove_nested_sandbox
+from tfmesos.agent.sandboxes.work_dir import remove_run
 
 _LEAST_S = 60.0
 """However full the disk is, so that whoever follows the output can read the last of it."""

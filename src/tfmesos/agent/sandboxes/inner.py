@@ -1,6 +1,6 @@
-"""Directories and files deep in a sandbox, made for its container by the agent.
+"""What the agent makes in a sandbox for its container, and the sandboxes nested in it.
 
-A sandbox belongs to a user, who may have put links in it: none is followed.
+A sandbox belongs to a user, who may have put links in it: none is followed, every step is taken by descriptor.
 """
 
 from __future__ import annotations
@@ -9,12 +9,22 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tfmesos.agent.sandboxes.work_dir import Owner
+from tfmesos.agent.sandboxes.trees import remove_tree_at
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+SANDBOX_MODE = 0o750
+_MODE = 0o755
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whom a sandbox belongs to."""
+
+    uid: int
+    gid: int
 
 
 def owner_of(path: str) -> Owner:
@@ -23,36 +33,63 @@ def owner_of(path: str) -> Owner:
     return Owner(uid=status.st_uid, gid=status.st_gid)
 
 
+def make_nested_sandbox(parent: str, name: str, owner: Owner | None) -> None:
+    """Make `containers/<name>` in a container's sandbox. Raises OSError.
+
+    What is there under this name was left by a launch that a killed agent did not get to note down: it goes first.
+    """
+    with contextlib.ExitStack() as opened:
+        sandbox = _enter(opened, parent)
+        is_new = _make_directory("containers", sandbox, SANDBOX_MODE)
+        containers = _enter(opened, "containers", sandbox)
+        if is_new:
+            _hand_over(containers, owner)
+        if not _make_directory(name, containers, SANDBOX_MODE):
+            remove_tree_at(containers, name)
+            os.mkdir(name, SANDBOX_MODE, dir_fd=containers)
+        _hand_over(_enter(opened, name, containers), owner)
+
+
+def remove_nested_sandbox(parent: str, name: str) -> None:
+    """Remove what `make_nested_sandbox` made, with all in it. Raises OSError for what cannot be removed."""
+    with contextlib.suppress(FileNotFoundError), contextlib.ExitStack() as opened:
+        sandbox = _enter(opened, parent)
+        remove_tree_at(_enter(opened, "containers", sandbox), name)
+
+
 def make_inner_directory(base: str, path: str, owner: Owner | None = None) -> None:
     """Make a directory below `base`, with those above it; what is there stays. What is new is the owner's.
 
     Raises OSError: for a path that leaves `base`, and for what is a link or no directory.
     """
-    with _entered(base, _parts(path), owner):
-        pass
+    with contextlib.ExitStack() as opened:
+        _descend(opened, base, _parts(path), owner)
 
 
 def make_inner_file(base: str, path: str, owner: Owner | None = None) -> None:
     """The same for an empty file; one that is there stays as it is."""
     *above, name = _parts(path)
-    with _entered(base, above, owner) as directory:
+    with contextlib.ExitStack() as opened:
+        directory = _descend(opened, base, above, owner)
         try:
             file = os.open(name, _NEW_FILE, 0o644, dir_fd=directory)
         except FileExistsError:
             if not stat.S_ISREG(os.lstat(name, dir_fd=directory).st_mode):
                 raise
             return
+        opened.callback(os.close, file)
         if owner is not None:
             os.fchown(file, owner.uid, owner.gid)
-        os.close(file)
 
 
 def make_inner_link(base: str, path: str, target: str, owner: Owner | None = None) -> None:
-    """The same for a symbolic link, which replaces one that is there."""
+    """The same for a symbolic link; one that is there is replaced."""
     *above, name = _parts(path)
-    with _entered(base, above, owner) as directory:
+    with contextlib.ExitStack() as opened:
+        directory = _descend(opened, base, above, owner)
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=directory)
+            if stat.S_ISLNK(os.lstat(name, dir_fd=directory).st_mode):
+                os.unlink(name, dir_fd=directory)
         os.symlink(target, name, dir_fd=directory)
 
 
@@ -63,25 +100,34 @@ def _parts(path: str) -> list[str]:
     return parts
 
 
-@contextlib.contextmanager
-def _entered(base: str, parts: list[str], owner: Owner | None) -> Iterator[int]:
-    directory = os.open(base, _DIRECTORY)
-    try:
-        for part in parts:
-            is_new = _make(part, directory)
-            inner = os.open(part, _DIRECTORY, dir_fd=directory)
-            os.close(directory)
-            directory = inner
-            if is_new and owner is not None:
-                os.fchown(directory, owner.uid, owner.gid)
-        yield directory
-    finally:
-        os.close(directory)
+def _descend(opened: contextlib.ExitStack, base: str, parts: Sequence[str], owner: Owner | None) -> int:
+    """The directory at the end of the parts, which are made where they are missing."""
+    directory = _enter(opened, base)
+    for part in parts:
+        is_new = _make_directory(part, directory, _MODE)
+        directory = _enter(opened, part, directory)
+        if is_new and owner is not None:
+            os.fchown(directory, owner.uid, owner.gid)
+    return directory
 
 
-def _make(name: str, directory: int) -> bool:
+def _enter(opened: contextlib.ExitStack, path: str, base: int | None = None) -> int:
+    """Open a directory that is no link, until `opened` is left."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=base)
+    opened.callback(os.close, directory)
+    return directory
+
+
+def _make_directory(name: str, base: int, mode: int) -> bool:
+    """Whether it was not there yet."""
     try:
-        os.mkdir(name, 0o755, dir_fd=directory)
+        os.mkdir(name, mode, dir_fd=base)
     except FileExistsError:
         return False
     return True
+
+
+def _hand_over(directory: int, owner: Owner | None) -> None:
+    os.fchmod(directory, SANDBOX_MODE)  # whatever the umask is
+    if owner is not None:
+        os.fchown(directory, owner.uid, owner.gid)

@@ -19,22 +19,13 @@ import contextlib
 import fcntl
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from tfmesos.agent.errors import WorkDirInUse
-from tfmesos.agent.sandboxes.trees import remove_tree, remove_tree_at
+from tfmesos.agent.sandboxes.inner import SANDBOX_MODE, Owner
+from tfmesos.agent.sandboxes.trees import remove_tree
 
-SANDBOX_MODE = 0o750
 _TRIES = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """Whom a sandbox belongs to."""
-
-    uid: int
-    gid: int
 
 
 class WorkDir:
@@ -138,53 +129,6 @@ def remove_run(work_dir: Path, directory: str) -> None:
             above.rmdir()
         except OSError:  # there is more in it
             return
-
-
-def make_nested_sandbox(parent: str, name: str, owner: Owner | None) -> None:
-    """Make `containers/<name>` in a container's sandbox. Raises OSError.
-
-    That sandbox belongs to a user, who may have put a link there: none is followed. What is there under this name goes
-    first, as in `make_sandbox`.
-    """
-    with contextlib.ExitStack() as opened:
-        sandbox = _enter(opened, parent)
-        is_new = _make_directory("containers", sandbox)
-        containers = _enter(opened, "containers", sandbox)
-        if is_new:
-            _hand_over(containers, owner)
-        if not _make_directory(name, containers):
-            remove_tree_at(containers, name)
-            os.mkdir(name, SANDBOX_MODE, dir_fd=containers)
-        _hand_over(_enter(opened, name, containers), owner)
-
-
-def remove_nested_sandbox(parent: str, name: str) -> None:
-    """Remove what `make_nested_sandbox` made, with all in it. Raises OSError for what cannot be removed."""
-    with contextlib.suppress(FileNotFoundError), contextlib.ExitStack() as opened:
-        sandbox = _enter(opened, parent)
-        remove_tree_at(_enter(opened, "containers", sandbox), name)
-
-
-def _enter(opened: contextlib.ExitStack, path: str, base: int | None = None) -> int:
-    """Open a directory that is no link, until `opened` is left."""
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=base)
-    opened.callback(os.close, directory)
-    return directory
-
-
-def _make_directory(name: str, base: int) -> bool:
-    """Whether it was not there yet."""
-    try:
-        os.mkdir(name, SANDBOX_MODE, dir_fd=base)
-    except FileExistsError:
-        return False
-    return True
-
-
-def _hand_over(directory: int, owner: Owner | None) -> None:
-    os.fchmod(directory, SANDBOX_MODE)
-    if owner is not None:
-        os.fchown(directory, owner.uid, owner.gid)
 
 
 def id_fault(name: str, value: str) -> str | None:

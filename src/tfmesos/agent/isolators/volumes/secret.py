@@ -21,9 +21,8 @@ from tfmesos.agent.isolators.secrets import secret_fault
 from tfmesos.agent.isolators.view import Mount, View
 from tfmesos.agent.isolators.volumes.kinds import VolumeKind, volumes_of
 from tfmesos.agent.isolators.volumes.target import target_of
-from tfmesos.agent.sandboxes.inner import owner_of
+from tfmesos.agent.sandboxes.inner import Owner, owner_of
 from tfmesos.agent.sandboxes.trees import remove_tree
-from tfmesos.agent.sandboxes.work_dir import Owner
 from tfmesos.wire import mesos_pb2
 
 if TYPE_CHECKING:
