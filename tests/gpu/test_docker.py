@@ -173,3 +173,44 @@ async def test_an_engine_with_nvidias_runtime_is_told_names(
     assert sorted(names.removeprefix("NVIDIA_VISIBLE_DEVICES=").split(",")) == held
     assert shown["HostConfig"]["Devices"] in (None, [])
     assert cluster.outputs()[-1] == "void\n"
+
+
+async def test_cards_of_a_container_whose_engine_is_killed_are_free_when_its_program_is_gone(
+    start_gpu_machine: StartGpuMachine, start_dockerd: StartDockerd, gpu_master: str
+) -> None:
+    machine = start_gpu_machine(cards=2)
+    engine = loaded(start_dockerd(prefix=machine.command), machine)
+    with running(machine, engine, gpu_master) as cluster:
+        async with gpu_framework(cluster.address) as framework:
+            await framework.wait_offers(gpus=2)
+            await launched(framework, "lost", "exec sleep 1000", gpus=2)
+            await framework.wait_running("lost")
+            pid = engine.run("inspect", "--format={{.State.Pid}}", *engine.containers()).strip()
+
+            engine.kill()
+            await framework.wait_ended("lost")
+            await framework.wait_offers(gpus=2)
+
+            assert not Path(f"/proc/{pid}").exists()
+            assert cluster.held() == {}
+            engine.start()  # so that it can be ended
+
+
+async def test_cards_of_orphans_are_offered_when_these_are_gone(
+    start_gpu_machine: StartGpuMachine, start_dockerd: StartDockerd, gpu_master: str
+) -> None:
+    machine = start_gpu_machine(cards=2)
+    engine = loaded(start_dockerd(prefix=machine.command), machine)
+    with running(machine, engine, gpu_master) as cluster:
+        async with gpu_framework(cluster.address) as framework:
+            await framework.wait_offers(gpus=2)
+            await launched(framework, "orphan", "exec sleep 1000", gpus=2)
+            await framework.wait_running("orphan")
+            cluster.agent.kill()
+            assert engine.run("ps", "--quiet") != ""
+
+            cluster.restart_agent()
+            await framework.wait_offers(gpus=2)
+
+            assert engine.run("ps", "--quiet") == ""
+            assert cluster.held() == {}

@@ -30,7 +30,12 @@ from tfmesos.agent.sandboxes.trees import remove_tree
 from tfmesos.wire import mesos_pb2
 
 FORMAT = 2
-_SINCE_1: Mapping[str, object] = {"runtime": RuntimeName.HOST.name, "overrides": {}, "working_directory": None}
+_SINCE_1: Mapping[str, object] = {
+    "runtime": RuntimeName.HOST.name,
+    "overrides": {},
+    "working_directory": None,
+    "checkpoint": True,
+}
 """What format 1 had not."""
 _MODE = 0o700
 _CONFIG = "config"
@@ -76,7 +81,10 @@ class RuntimeDir:
         return path
 
     async def add(self, config: ContainerConfig) -> str:
-        """Make a container's directory; of one that outlives the agent the configuration is kept. Raises OSError."""
+        """Make a container's directory. Raises OSError.
+
+        The configuration is kept of one that outlives the agent, and of one whose end is a runtime's to see to.
+        """
         self._there.update(config.id.lineage())
         if self.path_of(config.id) in self._leaving:
             await self.wait_removed()
@@ -85,7 +93,7 @@ class RuntimeDir:
     def _add(self, config: ContainerConfig) -> str:
         path = self.path_of(config.id)
         os.makedirs(path, _MODE, exist_ok=True)
-        if config.checkpoint:
+        if config.checkpoint or config.runtime is not RuntimeName.HOST:
             fresh = path / "config.new"
             with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600), "w") as file:
                 file.write(json.dumps(_to_json(config)))
@@ -164,7 +172,7 @@ def _remove(path: str) -> None:
 
 
 def _unknown(container_id: ContainerId) -> ContainerConfig:
-    """Of a container that was not to outlive the agent, and of one whose configuration cannot be read."""
+    """Of one whose configuration was not kept, or cannot be read."""
     return ContainerConfig(
         id=container_id, kind=ContainerKind.STANDALONE, command=mesos_pb2.CommandInfo(), directory="", checkpoint=False
     )
@@ -184,6 +192,7 @@ def _to_json(config: ContainerConfig) -> dict[str, object]:
         "runtime": config.runtime.name,
         "overrides": dict(config.overrides),
         "working_directory": config.working_directory,
+        "checkpoint": config.checkpoint,
     }
 
 
@@ -207,7 +216,7 @@ def _from_json(container_id: ContainerId, found: dict[str, object]) -> Container
         runtime=RuntimeName[_str(found["runtime"])],
         overrides=_texts(found["overrides"]),
         working_directory=None if found["working_directory"] is None else _str(found["working_directory"]),
-        checkpoint=True,
+        checkpoint=bool(found["checkpoint"]),
     )
 
 
