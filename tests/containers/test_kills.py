@@ -23,7 +23,7 @@ from tests.containers.cluster import ISOLATION, ImageCluster
 from tests.containers.conftest import StartImageCluster
 from tests.dockerd import Dockerd, StartDockerd
 from tests.gpu.framework import GpuFramework, gpu_framework
-from tests.gpu_machine import StartGpuMachine
+from tests.gpu_machine import StartGpuMachine, View
 from tests.images import cuda_image
 from tfmesos.client import NotSubscribed
 from tfmesos.wire import mesos_pb2
@@ -31,7 +31,7 @@ from tfmesos.wire import mesos_pb2
 Kind = Literal["image", "docker", "volume"]
 
 CARDS = 4
-ROUNDS = int(os.environ.get("TFMESOS_CHAOS_ROUNDS", "6"))
+ROUNDS = int(os.environ.get("TFMESOS_CHAOS_ROUNDS", "4"))
 SEED = int(os.environ.get("TFMESOS_CHAOS_SEED", "0")) or Random().randrange(1, 1 << 32)
 pytestmark = pytest.mark.timeout(120 + 20 * ROUNDS)
 
@@ -158,18 +158,22 @@ def _container(kind: Kind) -> mesos_pb2.ContainerInfo:
     return container
 
 
+@pytest.mark.parametrize(
+    ("view", "isolation"), [("v1", ISOLATION), ("v2", ISOLATION.removesuffix(",cgroups/pids"))], ids=["v1", "v2"]
+)
 async def test_nothing_is_left_or_lost(
+    view: View,
+    isolation: str,
     start_image_cluster: StartImageCluster,
     start_gpu_machine: StartGpuMachine,
     start_dockerd: StartDockerd,
-    tmp_path: Path,
 ) -> None:
     print(f"TFMESOS_CHAOS_SEED={SEED}")  # shown if the test fails
     random = Random(SEED)
-    machine = start_gpu_machine(cards=CARDS)
+    machine = start_gpu_machine(cards=CARDS, view=view)
     engine = start_dockerd(prefix=machine.command)
     engine.load(cuda_image(), "chaos:1")
-    flags = (f"--isolation={ISOLATION},gpu/nvidia", "--docker_remove_delay=0secs")
+    flags = (f"--isolation={isolation},gpu/nvidia", "--docker_remove_delay=0secs")
     cluster = start_image_cluster(*flags, engine=engine, through=machine.command)
     async with gpu_framework(cluster.address, checkpoint=True) as framework:
         play = Play(cluster, engine, framework, random)
