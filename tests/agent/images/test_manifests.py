@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tfmesos.agent.images.manifests import Entry, Index, Manifest, Platform, UnusableManifest, parse_manifest
+from tfmesos.agent.images.manifests import Entry, Index, Manifest, Platform, UnusableImage, parse_manifest
 
 _OCI = "application/vnd.oci.image"
 _DIGEST = "sha256:" + "0" * 64
@@ -48,7 +48,7 @@ def test_another_variant_is_better_than_nothing() -> None:
 
 def test_what_there_is_is_told_if_nothing_fits() -> None:
     index = Index((_entry("unknown", os="unknown"), _entry("arm", "v7"), _entry("s390x")))
-    with pytest.raises(UnusableManifest, match=r"nothing for linux/amd64, only for linux/arm/v7, linux/s390x$"):
+    with pytest.raises(UnusableImage, match=r"nothing for linux/amd64, only for linux/arm/v7, linux/s390x$"):
         index.choose(Platform.of_machine("x86_64"))
 
 
@@ -71,5 +71,5 @@ def test_sizes_are_those_of_the_layers_and_a_guess() -> None:
     ],
 )
 def test_what_cannot_be_used_is_named(content: bytes, reason: str) -> None:
-    with pytest.raises(UnusableManifest, match=reason):
+    with pytest.raises(UnusableImage, match=reason):
         parse_manifest(content)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tfmesos.agent.errands import end_of, how_it_ended
 from tfmesos.agent.fetch_program.errors import FetchError
 from tfmesos.agent.fetch_program.job import Item, Job
 from tfmesos.agent.fetcher.cache import Cache
@@ -106,7 +105,7 @@ class Fetcher:
         try:
             end = await self._end_of(job, what, directory, f"/proc/{os.getpid()}/fd/{report}")
             if end.wait_status != 0:
-                raise FetchError(_how(end) + _why(os.pread(report, _LONGEST_REPORT, 0)))
+                raise FetchError(how_it_ended(end) + _why(os.pread(report, _LONGEST_REPORT, 0)))
         finally:
             os.close(report)
 
@@ -119,14 +118,7 @@ class Fetcher:
             stdout=report,
             stderr=os.devnull,
         )
-        process = await self._supervisors.launch(spec)
-        try:
-            await process.release()
-            return await process.wait()
-        except asyncio.CancelledError:
-            process.kill(0.0)
-            await process.wait()
-            raise
+        return await end_of(self._supervisors, spec)
 
 
 def _why(report: bytes) -> str:
@@ -135,12 +127,3 @@ def _why(report: bytes) -> str:
     if not lines:
         return ""
     return ": " + "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in lines[-1])
-
-
-def _how(end: Termination) -> str:
-    """How a child ended that did not do all (texts of Mesos 1.11)."""
-    if end.wait_status is None:
-        return end.message or "its end is not known"
-    if os.WIFSIGNALED(end.wait_status):
-        return f"terminated with signal {signal.strsignal(os.WTERMSIG(end.wait_status))}"
-    return f"exited with status {os.waitstatus_to_exitcode(end.wait_status)}"

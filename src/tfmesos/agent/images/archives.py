@@ -15,7 +15,7 @@ from typing import IO
 
 from tfmesos.agent.images.errors import BadReference
 from tfmesos.agent.images.layouts import NAME, Layout
-from tfmesos.agent.images.manifests import Entry, Index, Platform, UnusableManifest, to_oci
+from tfmesos.agent.images.manifests import Entry, Index, Platform, UnusableImage, to_oci
 from tfmesos.agent.images.reference import LATEST, Reference, is_digest
 from tfmesos.agent.images.sources import Registry, source_of
 
@@ -31,7 +31,7 @@ class Archive:
         self._reference = reference
 
     def prepare(self, directory: str) -> str | None:
-        """What skopeo is to read of an archive of `docker save`; None: it is an OCI layout. Raises UnusableManifest."""
+        """What skopeo is to read of an archive of `docker save`; None: it is an OCI layout. Raises UnusableImage."""
         try:
             with tarfile.open(self.path) as archive:
                 saved = _json_member(archive, "manifest.json")
@@ -40,14 +40,14 @@ class Archive:
                     os.symlink(os.path.abspath(self.path), link)
                     return f"docker-archive:{link}:@{self._saved_at(saved)}"
                 if _json_member(archive, "index.json") is None:
-                    raise UnusableManifest(f"{self.path} has neither manifest.json (docker save) nor index.json (OCI)")
+                    raise UnusableImage(f"{self.path} has neither manifest.json (docker save) nor index.json (OCI)")
                 _extract_layout(archive, f"{directory}/layout")
                 return None
         except (tarfile.TarError, EOFError) as error:
-            raise UnusableManifest(f"{self.path} is no tar file, or a damaged one: {error}") from error
+            raise UnusableImage(f"{self.path} is no tar file, or a damaged one: {error}") from error
 
     def choose(self, directory: str, platform: Platform) -> tuple[bytes, str]:
-        """Of an OCI layout: the manifest for a platform, and what skopeo is to read. Raises UnusableManifest."""
+        """Of an OCI layout: the manifest for a platform, and what skopeo is to read. Raises UnusableImage."""
         layout = Layout(f"{directory}/layout")
         content = layout.manifest(self._named(layout.top()), platform)
         layout.write_top(to_oci(content))  # skopeo sees none of Docker's in an OCI layout
@@ -63,7 +63,7 @@ class Archive:
             tags = entry.get("RepoTags") if isinstance(entry, dict) else None
             if any(_full_name(str(tag)) == wanted for tag in tags or ()):
                 return number
-        raise UnusableManifest(f"{self.path} has {len(entries)} images, and none of that name")
+        raise UnusableImage(f"{self.path} has {len(entries)} images, and none of that name")
 
     def _named(self, index: Index) -> Index:
         """The entries of that name, if any has it; else all: there is only one image then."""
@@ -72,7 +72,7 @@ class Archive:
         if named:
             return Index(tuple(named))
         if len({name for entry in index.entries for name in _names_of(entry)}) > 1:
-            raise UnusableManifest(f"{self.path} has several images, and none of that name")
+            raise UnusableImage(f"{self.path} has several images, and none of that name")
         return index
 
 
@@ -86,7 +86,7 @@ def _json_member(archive: tarfile.TarFile, name: str) -> object | None:
     try:
         found: object = json.loads(file.read(_MAX_JSON))
     except ValueError:
-        raise UnusableManifest(f"its {name} is not JSON") from None
+        raise UnusableImage(f"its {name} is not JSON") from None
     return found
 
 

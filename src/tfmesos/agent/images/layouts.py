@@ -13,11 +13,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from tfmesos.agent.images.manifests import (
+    MAX_DEPTH,
     OCI_MANIFEST,
     Index,
     Manifest,
     Platform,
-    UnusableManifest,
+    UnusableImage,
     digests_of,
     parse_manifest,
     to_oci,
@@ -26,8 +27,6 @@ from tfmesos.agent.images.manifests import (
 NAME = "image"
 """Of what is at the top of a layout that was made here."""
 _MAX_JSON = 8 * 1024**2
-_MAX_DEPTH = 4
-"""Indexes within indexes."""
 _GZIP = b"\x1f\x8b"
 
 
@@ -55,18 +54,18 @@ class Layout:
         """What its index.json says."""
         found = parse_manifest(Path(f"{self.path}/index.json").read_bytes())
         if not isinstance(found, Index):
-            raise UnusableManifest("its index.json is no index")
+            raise UnusableImage("its index.json is no index")
         return found
 
     def manifest(self, index: Index, platform: Platform) -> bytes:
         """The content of the one for a platform."""
-        for _ in range(_MAX_DEPTH):
+        for _ in range(MAX_DEPTH):
             content = self.blob(index.choose(platform).digest)
             found = parse_manifest(content)
             if isinstance(found, Manifest):
                 return content
             index = found
-        raise UnusableManifest(f"its indexes are nested deeper than {_MAX_DEPTH}")
+        raise UnusableImage(f"its indexes are nested deeper than {MAX_DEPTH}")
 
     def blob(self, digest: str) -> bytes:
         """Of what is no layer."""
@@ -74,7 +73,7 @@ class Layout:
             with open(self._blob_path(digest), "rb") as file:
                 return file.read(_MAX_JSON)
         except FileNotFoundError:
-            raise UnusableManifest(f"it lacks {digest}") from None
+            raise UnusableImage(f"it lacks {digest}") from None
 
     def write_top(self, content: bytes) -> None:
         """Have this manifest of OCI's at the top, by NAME, and no other."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from tfmesos.agent.images.reference import is_digest
 
+MAX_DEPTH = 4
+"""Indexes within indexes."""
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
 _OCI_LAYER = "application/vnd.oci.image.layer.v1."
@@ -28,7 +30,7 @@ _COMPRESSION_RATE = 3
 """Layers of Debian's and Python's images unpack to 2.5 to 3 times their size."""
 
 
-class UnusableManifest(ValueError):
+class UnusableImage(ValueError):
     """This image cannot be used here; why."""
 
 
@@ -98,40 +100,40 @@ class Index:
     entries: tuple[Entry, ...]
 
     def choose(self, wanted: Platform) -> Entry:
-        """The one for a platform; of several with other variants the first. Raises UnusableManifest."""
+        """The one for a platform; of several with other variants the first. Raises UnusableImage."""
         fitting = [entry for entry in self.entries if entry.platform is None or _fits(entry.platform, wanted)]
         if not fitting:
             others = sorted({str(entry.platform) for entry in self.entries if entry.platform is not None})
             there = [name for name in others if "unknown" not in name]
-            raise UnusableManifest(f"it has nothing for {wanted}, only for {', '.join(there) or 'no platform'}")
+            raise UnusableImage(f"it has nothing for {wanted}, only for {', '.join(there) or 'no platform'}")
         return next((entry for entry in fitting if entry.platform == wanted), fitting[0])
 
 
 def parse_manifest(content: bytes) -> Manifest | Index:
-    """Raises UnusableManifest."""
+    """Raises UnusableImage."""
     try:
         value = json.loads(content)
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise UnusableManifest("its manifest is not JSON")
+        raise UnusableImage("its manifest is not JSON")
     if value.get("schemaVersion") == 1:
-        raise UnusableManifest(
+        raise UnusableImage(
             "its manifest is of schema 1, which is not supported; push it again with Docker 1.10 or later"
         )
     if isinstance(value.get("manifests"), list):
         return Index(tuple(_entry(item) for item in _objects(value["manifests"])))
     if isinstance(value.get("layers"), list) and isinstance(value.get("config"), dict):
         return _manifest(value["config"], value["layers"])
-    raise UnusableManifest("its manifest is of an unknown kind")
+    raise UnusableImage("its manifest is of an unknown kind")
 
 
 def digests_of(content: bytes) -> tuple[str, ...]:
-    """Of the configuration and the layers of a manifest, each once. Raises UnusableManifest."""
+    """Of the configuration and the layers of a manifest, each once. Raises UnusableImage."""
     value = json.loads(content)
     digests = dict.fromkeys(str(item.get("digest")) for item in (value["config"], *value["layers"]))
     if not all(map(is_digest, digests)):
-        raise UnusableManifest(f"its manifest has no digests but {', '.join(digests)}")
+        raise UnusableImage(f"its manifest has no digests but {', '.join(digests)}")
     return tuple(digests)
 
 
@@ -158,21 +160,21 @@ def _oci_layer_type(media_type: str) -> str:
 
 def _manifest(config: Mapping[str, object], layers: Sequence[object]) -> Manifest:
     if config.get("mediaType") not in _CONFIGS:
-        raise UnusableManifest(f"it is no image of a container: its config is {config.get('mediaType')}")
+        raise UnusableImage(f"it is no image of a container: its config is {config.get('mediaType')}")
     return Manifest(tuple(_layer(item) for item in _objects(layers)))
 
 
 def _layer(item: Mapping[str, object]) -> Layer:
     media_type, size = str(item.get("mediaType")), item.get("size")
     if not media_type.endswith(_LAYER_ENDINGS):
-        raise UnusableManifest(f"a layer is of an unsupported type: {media_type}")
+        raise UnusableImage(f"a layer is of an unsupported type: {media_type}")
     return Layer(media_type, size if isinstance(size, int) and size >= 0 else 0)
 
 
 def _entry(item: Mapping[str, object]) -> Entry:
     digest, platform, annotations = str(item.get("digest")), item.get("platform"), item.get("annotations")
     if not is_digest(digest):
-        raise UnusableManifest(f"its index has no digest but {digest!r}")
+        raise UnusableImage(f"its index has no digest but {digest!r}")
     return Entry(
         digest,
         _platform(platform) if isinstance(platform, dict) else None,

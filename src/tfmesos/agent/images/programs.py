@@ -1,19 +1,18 @@
-"""Runs skopeo, umoci and cp: each under a supervisor, so that none outlives the agent."""
+"""Runs skopeo, umoci and cp."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
 import shutil
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tfmesos.agent.errands import end_of, how_it_ended
 from tfmesos.agent.errors import BadAgentFlags
-from tfmesos.supervision import ProcessSpec, SupervisionError, Supervisors, Termination
+from tfmesos.supervision import ProcessSpec, SupervisionError, Supervisors
 
 _PASSED_ON = frozenset(
     name
@@ -78,22 +77,12 @@ class Programs:
                 stderr=report,
             )
             try:
-                end = await self._end_of(spec)
+                end = await end_of(self._supervisors, spec)
             except SupervisionError as error:
                 raise ProgramFailed(str(error)) from error
             if end.wait_status != 0:
-                raise ProgramFailed(_reason(_read(report, _MAX_REPORT)) or f"{argv[0]} {_how(end)}")
+                raise ProgramFailed(_reason(_read(report, _MAX_REPORT)) or f"{argv[0]} {how_it_ended(end)}")
             return _read(output, _MAX_OUTPUT)
-
-    async def _end_of(self, spec: ProcessSpec) -> Termination:
-        process = await self._supervisors.launch(spec)
-        try:
-            await process.release()
-            return await process.wait()
-        except asyncio.CancelledError:
-            process.kill(0.0)
-            await process.wait()
-            raise
 
 
 @contextmanager
@@ -134,11 +123,3 @@ def _unquoted(text: str) -> str:
         return str(json.loads(text))
     except ValueError:  # Go quotes some characters otherwise
         return text[1:-1].replace('\\"', '"')
-
-
-def _how(end: Termination) -> str:
-    if end.wait_status is None:
-        return end.message or "has ended, nobody knows how"
-    if os.WIFSIGNALED(end.wait_status):
-        return f"was ended by signal {signal.strsignal(os.WTERMSIG(end.wait_status))}"
-    return f"exited with status {os.waitstatus_to_exitcode(end.wait_status)}"

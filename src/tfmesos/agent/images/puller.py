@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from tfmesos.agent.images.archives import Archive
 from tfmesos.agent.images.credentials import Login, auth_file
 from tfmesos.agent.images.errors import NoSpace, PullFailed, UnpackFailed
 from tfmesos.agent.images.layouts import NAME, Layout
-from tfmesos.agent.images.manifests import Manifest, Platform, UnusableManifest, parse_manifest
+from tfmesos.agent.images.manifests import MAX_DEPTH, Manifest, Platform, UnusableImage, parse_manifest
 from tfmesos.agent.images.orders import Order
 from tfmesos.agent.images.patience import PATIENCE_S, Stalled, while_it_grows
 from tfmesos.agent.images.programs import ProgramFailed, Programs
@@ -23,11 +24,9 @@ from tfmesos.agent.images.sources import InDirectory, InRegistry
 from tfmesos.agent.images.store import Staging, Store
 from tfmesos.agent.uninterrupted import finish
 
-_MAX_DEPTH = 4
-"""Indexes within indexes."""
 _TRIES_AGAIN = ("--retry-times", "1")
 """Of skopeo, after 1 s; besides, it waits as long as a registry's Retry-After says, up to a minute each time."""
-_LIMITED = ("toomanyrequests", "too many requests", "429")
+_LIMITED = re.compile(r"toomanyrequests|too many requests|\b429\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +53,7 @@ class Puller:
         try:
             async with self._staging() as staging:
                 return await self._pull(order, staging)
-        except (UnusableManifest, ProgramFailed, Stalled) as error:
+        except (UnusableImage, ProgramFailed, Stalled) as error:
             raise PullFailed(str(order.reference), order.source.place, _explained(str(error), order)) from error
         except OSError as error:
             reason = f"{error.strerror} ({error.filename})" if error.strerror else str(error)
@@ -85,7 +84,7 @@ class Puller:
 
     async def _find_in_registry(self, source: InRegistry, login: Login | None) -> _Found:
         version = source.version
-        for _ in range(_MAX_DEPTH):
+        for _ in range(MAX_DEPTH):
             words = (*_trust(source, "tls-verify"), *_TRIES_AGAIN)
             location = f"docker://{source.repository_name}{version}"
             looking = self._programs.skopeo(
@@ -97,12 +96,12 @@ class Puller:
                 digest = _digest_of(content)
                 return _Found(digest=digest, manifest=found, location=f"docker://{source.repository_name}@{digest}")
             version = f"@{found.choose(self._platform).digest}"
-        raise UnusableManifest(f"its indexes are nested deeper than {_MAX_DEPTH}")
+        raise UnusableImage(f"its indexes are nested deeper than {MAX_DEPTH}")
 
     async def _find_in_directory(self, source: InDirectory, staging: Staging) -> _Found:
         path = next(filter(os.path.isfile, source.paths), None)
         if path is None:
-            raise UnusableManifest(f"Failed to find archive for image '{source.reference}' at '{source.paths[0]}'")
+            raise UnusableImage(f"Failed to find archive for image '{source.reference}' at '{source.paths[0]}'")
         archive = Archive(path, source.reference)
         saved = await asyncio.to_thread(archive.prepare, staging.path)
         if saved is None:
@@ -141,7 +140,7 @@ class Puller:
             layout = await asyncio.to_thread(Layout.of_copy, _copy_in(staging), path)
             await self._programs.run("umoci", "raw", "unpack", "--image", f"{path}:{NAME}", f"{staging.tree}/rootfs")
             await asyncio.to_thread(self._keep, layout, staging, found.digest)
-        except (ProgramFailed, UnusableManifest, OSError) as error:
+        except (ProgramFailed, UnusableImage, OSError) as error:
             raise UnpackFailed(str(order.reference), str(error)) from error
 
     def _keep(self, layout: Layout, staging: Staging, digest: str) -> None:
@@ -170,6 +169,6 @@ def _explained(reason: str, order: Order) -> str:
     """Without what is secret, and with what a limit is that registries have for pulls."""
     if order.login is not None:
         reason = order.login.hidden(reason)
-    if any(word in reason.lower() for word in _LIMITED):
+    if _LIMITED.search(reason):
         return f"the registry's rate limit for pulls is reached: {reason}"
     return reason
