@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tfmesos.agent.sandboxes.inner import make_inner_directory, make_inner_file, make_inner_link
+from tfmesos.agent.sandboxes.inner import Base, make_inner_directory, make_inner_file, make_inner_link
 
-Make = Callable[[str, str], None]
+Make = Callable[[Base, str], None]
 MAKERS: list[Make] = [
     make_inner_directory,
     make_inner_file,
@@ -29,7 +29,7 @@ def sandbox(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("make", MAKERS)
 def test_what_is_there_stays_and_what_is_missing_is_made(sandbox: Path, make: Make) -> None:
     for _ in range(2):
-        make(str(sandbox), "a/./b//c")
+        make(Base(path=str(sandbox)), "a/./b//c")
 
     assert os.path.lexists(sandbox / "a/b/c")
 
@@ -37,7 +37,7 @@ def test_what_is_there_stays_and_what_is_missing_is_made(sandbox: Path, make: Ma
 def test_the_content_of_a_file_stays(sandbox: Path) -> None:
     (sandbox / "file").write_text("mine")
 
-    make_inner_file(str(sandbox), "file")
+    make_inner_file(Base(path=str(sandbox)), "file")
 
     assert (sandbox / "file").read_text() == "mine"
 
@@ -46,7 +46,7 @@ def test_the_content_of_a_file_stays(sandbox: Path) -> None:
 @pytest.mark.parametrize("path", ["../outside/x", "/etc/x", "a/../../outside/x", "", "."])
 def test_no_path_leads_out(sandbox: Path, make: Make, path: str) -> None:
     with pytest.raises(OSError, match="leads out of the sandbox"):
-        make(str(sandbox), path)
+        make(Base(path=str(sandbox)), path)
 
     assert not any((sandbox.parent / "outside").iterdir())
     assert not any(sandbox.iterdir())
@@ -57,7 +57,7 @@ def test_no_link_is_followed(sandbox: Path, make: Make) -> None:
     (sandbox / "link").symlink_to(sandbox.parent / "outside")
 
     with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
-        make(str(sandbox), "link/x")
+        make(Base(path=str(sandbox)), "link/x")
 
     assert not any((sandbox.parent / "outside").iterdir())
 
@@ -67,7 +67,7 @@ def test_a_link_is_neither_a_directory_nor_a_file(sandbox: Path, make: Make) -> 
     (sandbox / "link").symlink_to(sandbox.parent / "outside/new")
 
     with pytest.raises(OSError, match=r"Not a directory|File exists|Too many levels"):
-        make(str(sandbox), "link")
+        make(Base(path=str(sandbox)), "link")
 
     assert not any((sandbox.parent / "outside").iterdir())
 
@@ -76,6 +76,18 @@ def test_a_link_takes_the_place_of_no_file(sandbox: Path) -> None:
     (sandbox / "file").write_text("mine")
 
     with pytest.raises(FileExistsError):
-        make_inner_link(str(sandbox), "file", "/elsewhere")
+        make_inner_link(Base(path=str(sandbox)), "file", "/elsewhere")
 
     assert (sandbox / "file").read_text() == "mine"
+
+
+def test_no_link_is_followed_on_the_way_to_a_nested_sandbox(sandbox: Path) -> None:
+    (sandbox.parent / "outside/c").mkdir()
+    (sandbox / "containers").symlink_to(sandbox.parent / "outside")
+    nested = Base(path=str(sandbox), steps=("containers", "c"))
+
+    for make in MAKERS:
+        with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
+            make(nested, "x")
+
+    assert not any((sandbox.parent / "outside/c").iterdir())

@@ -27,10 +27,12 @@ class Owner:
     gid: int
 
 
-def owner_of(path: str) -> Owner:
-    """Whom a directory belongs to."""
-    status = os.lstat(path)
-    return Owner(uid=status.st_uid, gid=status.st_gid)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """A directory that others than root may fill, reached by these steps from one whose path is trusted."""
+
+    path: str
+    steps: tuple[str, ...] = ()
 
 
 def make_nested_sandbox(parent: str, name: str, owner: Owner | None) -> None:
@@ -57,36 +59,33 @@ def remove_nested_sandbox(parent: str, name: str) -> None:
         remove_tree_at(_enter(opened, "containers", sandbox), name)
 
 
-def make_inner_directory(base: str, path: str, owner: Owner | None = None) -> None:
-    """Make a directory below `base`, with those above it; what is there stays. What is new is the owner's.
+def make_inner_directory(base: Base, path: str, *, inherits: bool = False) -> None:
+    """Make a directory below `base`, with those above it; what is there stays.
 
-    Raises OSError: for a path that leaves `base`, and for what is a link or no directory.
+    `inherits`: what is new belongs to whom the directory belongs that it is in. Raises OSError: for a path that leaves
+    `base`, and for what is a link or no directory.
     """
     with contextlib.ExitStack() as opened:
-        _descend(opened, base, _parts(path), owner)
+        _descend(opened, base, _parts(path), inherits=inherits)
 
 
-def make_inner_file(base: str, path: str, owner: Owner | None = None) -> None:
+def make_inner_file(base: Base, path: str) -> None:
     """The same for an empty file; one that is there stays as it is."""
     *above, name = _parts(path)
     with contextlib.ExitStack() as opened:
-        directory = _descend(opened, base, above, owner)
+        directory = _descend(opened, base, above)
         try:
-            file = os.open(name, _NEW_FILE, 0o644, dir_fd=directory)
+            os.close(os.open(name, _NEW_FILE, 0o644, dir_fd=directory))
         except FileExistsError:
             if not stat.S_ISREG(os.lstat(name, dir_fd=directory).st_mode):
                 raise
-            return
-        opened.callback(os.close, file)
-        if owner is not None:
-            os.fchown(file, owner.uid, owner.gid)
 
 
-def make_inner_link(base: str, path: str, target: str, owner: Owner | None = None) -> None:
-    """The same for a symbolic link; one that is there is replaced."""
+def make_inner_link(base: Base, path: str, target: str) -> None:
+    """The same for a symbolic link; one that is there is replaced. New directories above inherit."""
     *above, name = _parts(path)
     with contextlib.ExitStack() as opened:
-        directory = _descend(opened, base, above, owner)
+        directory = _descend(opened, base, above, inherits=True)
         with contextlib.suppress(FileNotFoundError):
             if stat.S_ISLNK(os.lstat(name, dir_fd=directory).st_mode):
                 os.unlink(name, dir_fd=directory)
@@ -100,14 +99,17 @@ def _parts(path: str) -> list[str]:
     return parts
 
 
-def _descend(opened: contextlib.ExitStack, base: str, parts: Sequence[str], owner: Owner | None) -> int:
+def _descend(opened: contextlib.ExitStack, base: Base, parts: Sequence[str], *, inherits: bool = False) -> int:
     """The directory at the end of the parts, which are made where they are missing."""
-    directory = _enter(opened, base)
+    directory = _enter(opened, base.path)
+    for step in base.steps:
+        directory = _enter(opened, step, directory)
     for part in parts:
         is_new = _make_directory(part, directory, _MODE)
+        around = os.fstat(directory)
         directory = _enter(opened, part, directory)
-        if is_new and owner is not None:
-            os.fchown(directory, owner.uid, owner.gid)
+        if is_new and inherits:
+            os.fchown(directory, around.st_uid, around.st_gid)
     return directory
 
 

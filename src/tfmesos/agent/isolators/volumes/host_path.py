@@ -12,7 +12,7 @@ from tfmesos.agent.isolators.isolator import LaunchEdits, Shares, ViewIsolator
 from tfmesos.agent.isolators.view import Mount, View
 from tfmesos.agent.isolators.volumes.kinds import VolumeKind, host_path_of, volumes_of
 from tfmesos.agent.isolators.volumes.target import target_of
-from tfmesos.agent.sandboxes.inner import make_inner_directory
+from tfmesos.agent.sandboxes.inner import Base, make_inner_directory
 from tfmesos.wire import mesos_pb2
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class HostPathIsolator(ViewIsolator):
         if above is None:
             raise IsolationFailed(f"Path '{path}' in HOST_PATH volume does not exist")
         try:
-            make_inner_directory(os.path.realpath(above), os.path.relpath(plain, above))
+            make_inner_directory(Base(path=os.path.realpath(above)), os.path.relpath(plain, above))
         except OSError as error:
             raise IsolationFailed(f"Failed to create path '{path}' in HOST_PATH volume: {error.strerror}") from error
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from tfmesos.agent.isolators.errors import IsolationFailed
 from tfmesos.agent.isolators.isolator import LaunchEdits, Shares, ViewIsolator
-from tfmesos.agent.isolators.sandbox_mount import outermost_sandbox
+from tfmesos.agent.isolators.sandbox_mount import sandbox_around, sandbox_of
 from tfmesos.agent.isolators.view import Mount, View
 from tfmesos.agent.isolators.volumes.host_path import access_of
 from tfmesos.agent.isolators.volumes.kinds import VolumeKind, volumes_of
 from tfmesos.agent.isolators.volumes.target import target_of
-from tfmesos.agent.sandboxes.inner import make_inner_directory, make_inner_link, owner_of
+from tfmesos.agent.sandboxes.inner import Base, make_inner_directory, make_inner_link
 from tfmesos.wire import mesos_pb2
 
 if TYPE_CHECKING:
@@ -49,20 +49,20 @@ class SandboxPathIsolator(ViewIsolator):
 
     def _mount(self, config: ContainerConfig, volume: mesos_pb2.Volume) -> Mount | None:
         sandbox, path = _source(config, volume)
-        self._check_place(volume, is_own=sandbox == config.directory)
+        self._check_place(volume, is_own=sandbox == sandbox_of(config))
         try:
-            make_inner_directory(sandbox, path, owner_of(sandbox))
+            make_inner_directory(sandbox, path, inherits=True)
         except OSError as error:
             raise IsolationFailed(
                 f"Failed to create the directory '{path}' of a SANDBOX_PATH volume: {error.strerror}"
             ) from error
-        source = os.path.normpath(f"{sandbox}/{path}")
+        source = os.path.normpath("/".join((sandbox.path, *sandbox.steps, path)))
         if not self._can_mount:
             _link(config, volume.container_path, source)
             return None
         target = target_of(config, volume.container_path, self._sandbox_directory, is_directory=True)
         options = ("rbind", *access_of(volume))
-        return Mount(source=source, target=target, options=options, beneath=outermost_sandbox(config))
+        return Mount(source=source, target=target, options=options, beneath=sandbox.path)
 
     def _check_place(self, volume: mesos_pb2.Volume, *, is_own: bool) -> None:
         if not os.path.isabs(volume.container_path):
@@ -77,25 +77,25 @@ class SandboxPathIsolator(ViewIsolator):
             )
 
 
-def _source(config: ContainerConfig, volume: mesos_pb2.Volume) -> tuple[str, str]:
+def _source(config: ContainerConfig, volume: mesos_pb2.Volume) -> tuple[Base, str]:
     """Which sandbox, and what in it."""
     if volume.HasField("host_path"):
-        return config.directory, volume.host_path
+        return sandbox_of(config), volume.host_path
     asked = volume.source.sandbox_path
     if os.path.isabs(asked.path):
         raise IsolationFailed(f"Path '{asked.path}' in SANDBOX_PATH volume is absolute")
     if asked.type == _Kind.SELF:
-        return config.directory, asked.path
+        return sandbox_of(config), asked.path
     if asked.type != _Kind.PARENT:
         raise IsolationFailed("'source.sandbox_path.type' is unknown")
     if config.id.parent is None:
         raise IsolationFailed("SANDBOX_PATH volume PARENT type only works for nested container")
-    return config.directory.removesuffix(f"/containers/{config.id.value}"), asked.path
+    return sandbox_around(config), asked.path
 
 
 def _link(config: ContainerConfig, container_path: str, source: str) -> None:
     try:
-        make_inner_link(config.directory, container_path, source, owner_of(config.directory))
+        make_inner_link(sandbox_of(config), container_path, source)
     except OSError as error:
         raise IsolationFailed(
             f"Failed to create the link '{container_path}' of a SANDBOX_PATH volume: {error.strerror}"

@@ -21,7 +21,6 @@ from tfmesos.agent.isolators.secrets import secret_fault
 from tfmesos.agent.isolators.view import Mount, View
 from tfmesos.agent.isolators.volumes.kinds import VolumeKind, volumes_of
 from tfmesos.agent.isolators.volumes.target import target_of
-from tfmesos.agent.sandboxes.inner import Owner, owner_of
 from tfmesos.agent.sandboxes.trees import remove_tree
 from tfmesos.wire import mesos_pb2
 
@@ -75,7 +74,7 @@ class SecretVolumeIsolator(ViewIsolator):
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             file.parent.mkdir(parents=True, exist_ok=True)
-            _write(file, volume.source.secret.value.data, owner_of(config.directory))
+            _write(file, volume.source.secret.value.data, os.lstat(config.directory))
         except OSError as error:
             raise IsolationFailed(f"cannot keep a secret in {file.parent}: {error.strerror}") from error
         return Mount(source=str(file), target=target, options=("bind", "ro"))
@@ -88,7 +87,8 @@ def _is_there(directory: Path) -> bool:
     return directory.is_dir()
 
 
-def _write(path: Path, data: bytes, owner: Owner) -> None:
+def _write(path: Path, data: bytes, sandbox: os.stat_result) -> None:
+    """For whom the sandbox belongs to."""
     with open(os.open(path, _NEW, 0o400), "wb") as file:
-        os.fchown(file.fileno(), owner.uid, owner.gid)
+        os.fchown(file.fileno(), sandbox.st_uid, sandbox.st_gid)
         file.write(data)

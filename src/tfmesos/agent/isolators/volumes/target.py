@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tfmesos.agent.isolators.errors import IsolationFailed
+from tfmesos.agent.isolators.sandbox_mount import sandbox_of
 from tfmesos.agent.isolators.volumes.tree import TooManyLinks, resolve_in_tree
 from tfmesos.agent.sandboxes.inner import make_inner_directory, make_inner_file
 
@@ -51,7 +52,7 @@ def _target_in_sandbox(
 ) -> str:
     make = make_inner_directory if is_directory else make_inner_file
     try:
-        make(config.directory, container_path)
+        make(sandbox_of(config), container_path)
     except OSError as error:
         raise IsolationFailed(
             f"Failed to create mount point '{container_path}' in the sandbox: {error.strerror}"
