@@ -135,10 +135,10 @@ async def test_a_layer_may_come_twice_and_there_may_be_none(registry: Registry, 
     assert os.listdir(root.tree) == []
 
 
-async def test_127_layers_are_one_tree(registry: Registry, tmp_path: Path) -> None:
+async def test_127_layers_are_one_tree(fake_registry: FakeRegistry, tmp_path: Path) -> None:
     # I10
-    registry.push(Image(layers=layers_of(*({f"layer/{i}": File()} for i in range(127)))), "many:127")
-    root = await _provide(tmp_path, f"{registry.host}/many:127")
+    fake_registry.put(Image(layers=layers_of(*({f"layer/{i}": File()} for i in range(127)))), "many:127")
+    root = await _provide(tmp_path, f"{fake_registry.host}/many:127")
     assert len(os.listdir(f"{root.tree}/layer")) == 127
 
 

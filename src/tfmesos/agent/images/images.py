@@ -50,6 +50,7 @@ class Images:
         self._pull_times = Timer()
         self._used = StoreUsage(images=0, used=0)
         self._marking = asyncio.Lock()
+        self._writing = asyncio.Lock()
         self._hardening: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
 
@@ -161,11 +162,12 @@ class Images:
         return digest
 
     async def _harden(self, digest: str) -> None:
-        """Nobody waits for it: until then a crash of the machine costs a pull."""
-        try:
-            await finish(asyncio.to_thread(self._store.harden, digest))
-        except OSError as error:
-            _log.warning("image %s: not written to the disk: %s", digest, error)
+        """Nobody waits for it: until then a crash of the machine costs a pull. One after the other, in one thread."""
+        async with self._writing:
+            try:
+                await finish(asyncio.to_thread(self._store.harden, digest))
+            except OSError as error:
+                _log.warning("image %s: not written to the disk: %s", digest, error)
 
     async def _hold(self, holder: str, digest: str) -> Tree | None:
         async with self._marking:
