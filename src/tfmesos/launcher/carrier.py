@@ -94,8 +94,8 @@ def be_somebody(user: str) -> None:
     except KeyError:
         pass
     os.environb.setdefault(b"USER", user.encode("utf-8"))
-    if os.environ.get("HOME", "/") != "/":  # docker says so where it knows none
-        return
+    if os.environ.get("HOME", home) not in ("/", home):
+        return  # somebody has said so; docker and runc say what /etc/passwd does, or / where that says nothing
     if not os.path.isdir(home) or not os.access(home, os.W_OK):
         home = os.environ.get("MESOS_SANDBOX") or os.getcwd()
     os.environ["HOME"] = home
