@@ -191,9 +191,13 @@ async def test_cards_of_a_container_whose_engine_is_killed_are_free_when_its_pro
             await framework.wait_ended("lost")
             await framework.wait_offers(gpus=2)
 
-            assert not Path(f"/proc/{pid}").exists()
+            assert not is_alive(pid)
             assert cluster.held() == {}
             engine.start()  # so that it can be ended
+
+
+def is_alive(pid: str) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 async def test_cards_of_orphans_are_offered_when_these_are_gone(

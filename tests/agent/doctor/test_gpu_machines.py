@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -50,6 +51,23 @@ def test_what_is_missing_is_told(start_gpu_machine: StartGpuMachine, without: st
     assert status == 1
     assert lines[subject].startswith("missing ")
     assert text in lines[subject]
+
+
+def test_a_cdi_specification_is_looked_for(start_gpu_machine: StartGpuMachine) -> None:
+    machine = start_gpu_machine(cards=2)
+    status, lines = examine(machine, GPUS, "--nvidia_injection=cdi")
+    assert status == 1
+    assert lines["CDI"].startswith("missing "), lines["CDI"]
+
+    devices = [
+        {"name": card.uuid, "containerEdits": {"deviceNodes": [{"path": f"/dev/{card.node}"}]}}
+        for card in machine.cards
+    ]
+    specification = json.dumps({"cdiVersion": "0.6.0", "kind": "nvidia.com/gpu", "devices": devices})
+    machine.run("sh", "-c", f"mkdir /run/cdi && printf %s '{specification}' > /run/cdi/nvidia.json")
+    status, lines = examine(machine, GPUS, "--nvidia_injection=cdi")
+    assert status == 0, lines
+    assert lines["CDI"].startswith("ok ")
 
 
 def test_the_node_that_an_agent_would_have_made_is_not_made(start_gpu_machine: StartGpuMachine) -> None:

@@ -14,6 +14,7 @@ from tfmesos.agent.doctor.wants import Wants
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.gpu import Card, GpuError, Machine, MigInstance, NvmlMissing, discover, find_gpus
 from tfmesos.agent.gpu.cards import CARD_MAJOR
+from tfmesos.agent.gpu.cdi import SpecificationFiles, edits_for
 from tfmesos.agent.gpu.nodes import MigNodes, control_nodes
 from tfmesos.agent.gpu.volume import driver_libraries, driver_programs
 from tfmesos.cgroups import Device
@@ -48,6 +49,12 @@ async def driver_findings(flags: DoctorFlags, wants: Wants, root: Path) -> Async
         yield finding
     if machine is not None and wants.isolated_gpus:
         yield _volume(machine, root)
+    if (
+        machine is not None
+        and wants.gpus
+        and (flags.nvidia_injection == "cdi" or (wants.images and flags.nvidia_injection == "auto"))
+    ):
+        yield await _cdi(flags, root)
 
 
 def _nvml(machine: Machine) -> Finding:
@@ -114,6 +121,18 @@ async def _offer(flags: DoctorFlags, root: Path) -> Finding:
     except BadAgentFlags as error:
         return Finding(subject="offer", text=str(error), is_there=False, is_needed=True)
     return Finding(subject="offer", text=str(supply.resources) or "no GPUs", is_there=bool(supply.resources))
+
+
+async def _cdi(flags: DoctorFlags, root: Path) -> Finding:
+    is_needed = flags.nvidia_injection == "cdi"
+    remedy = "`nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml` writes one"
+    try:
+        units = (await find_gpus(flags, root)).units
+        edits = edits_for(units, SpecificationFiles(root).read())
+    except (BadAgentFlags, GpuError) as error:
+        return Finding(subject="CDI", text=str(error), is_there=False, remedy=remedy, is_needed=is_needed)
+    text = f"a specification for all GPUs, with {len(edits.mounts)} files of the driver"
+    return Finding(subject="CDI", text=text, is_needed=is_needed)
 
 
 async def _control(wants: Wants, root: Path) -> Finding:
