@@ -59,10 +59,8 @@ def test_a_cdi_specification_is_looked_for(start_gpu_machine: StartGpuMachine) -
     assert status == 1
     assert lines["CDI"].startswith("missing "), lines["CDI"]
 
-    devices = [
-        {"name": card.uuid, "containerEdits": {"deviceNodes": [{"path": f"/dev/{card.node}"}]}}
-        for card in machine.cards
-    ]
+    nodes = [f"/dev/{card.node}" for card in machine.cards]
+    devices = [{"name": node[-1], "containerEdits": {"deviceNodes": [{"path": node}]}} for node in nodes]
     specification = json.dumps({"cdiVersion": "0.6.0", "kind": "nvidia.com/gpu", "devices": devices})
     machine.run("sh", "-c", f"mkdir /run/cdi && printf %s '{specification}' > /run/cdi/nvidia.json")
     status, lines = examine(machine, GPUS, "--nvidia_injection=cdi")

@@ -49,11 +49,8 @@ async def driver_findings(flags: DoctorFlags, wants: Wants, root: Path) -> Async
         yield finding
     if machine is not None and wants.isolated_gpus:
         yield _volume(machine, root)
-    if (
-        machine is not None
-        and wants.gpus
-        and (flags.nvidia_injection == "cdi" or (wants.images and flags.nvidia_injection == "auto"))
-    ):
+    injections = ("auto", "cdi") if wants.images else ("cdi",)
+    if machine is not None and wants.gpus and flags.nvidia_injection in injections:
         yield await _cdi(flags, root)
 
 
