@@ -166,6 +166,22 @@ async def test_kills_outlast_an_engine_that_hangs_and_one_that_is_killed_ends_it
     await containerizer.close(end_detached=True)
 
 
+async def test_what_was_never_seen_to_run_is_found_without_an_engine(
+    flags: AgentFlags, configure: Configure, own: Dockerd
+) -> None:
+    """By a variable that each container has; the agent must not wait for the engine then, also to end itself."""
+    containerizer = await containerizer_of(dataclasses.replace(flags, docker_socket=str(own.socket)))
+    container = await containerizer.launch(configure("echo ready; exec sleep 60"))
+    await container.open_gate()
+    await eventually(lambda: output(container) == "ready\n")
+    (told,) = json.loads(own.run("inspect", f"mesos-{container.id}"))
+
+    own.kill()
+    await asyncio.wait_for(containerizer.close(end_detached=True), 30)
+
+    assert process_start_time(told["State"]["Pid"]) is None
+
+
 async def test_without_an_engine_the_agent_does_not_start(flags: AgentFlags, tmp_path: Path) -> None:
     with pytest.raises(BadAgentFlags, match=r"--containerizers: docker cannot be used: .*Is the docker daemon running"):
         await DockerRuntime.open(dataclasses.replace(flags, docker_socket=str(tmp_path / "none")))

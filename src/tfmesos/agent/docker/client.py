@@ -10,7 +10,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchObject
+from tfmesos.agent.docker.errors import DockerError, DockerHangs, DockerUnreachable, NoSuchObject
 from tfmesos.agent.docker.inspection import Inspection, parse_inspections
 from tfmesos.agent.images import ImageRuntime
 
@@ -101,7 +101,7 @@ class DockerClient:
             async with asyncio.timeout(patience_s):
                 output, complaint = await process.communicate()
         except TimeoutError:
-            raise DockerUnreachable(f"the Docker engine at {self.prefix[-1]} does not answer ({name})") from None
+            raise DockerHangs(f"the Docker engine at {self.prefix[-1]} does not answer ({name})") from None
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):

@@ -11,14 +11,17 @@ from contextlib import suppress
 
 from tfmesos.agent.docker.backoff import delays_s
 from tfmesos.agent.docker.client import DockerClient
-from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchObject
+from tfmesos.agent.docker.errors import DockerError, DockerHangs, DockerUnreachable, NoSuchObject
 from tfmesos.agent.docker.inspection import Inspection
-from tfmesos.supervision import TreeStatistics, process_start_time, process_statistics
+from tfmesos.agent.docker.options import NAME_VARIABLE
+from tfmesos.supervision import TreeStatistics, marked_by, process_start_time, process_statistics
 
 _FIRST_LOOK_S = 0.05
 _LONGEST_LOOK_S = 1.0
 _FIRST_RETRY_S = 0.1
 _LONGEST_RETRY_S = 5.0
+_START_S = 5.0
+"""By then a container is there that an engine was about to start when it was lost."""
 _log = logging.getLogger(__name__)
 
 
@@ -26,7 +29,7 @@ class DockerContainer:
     """What is known of it; `docker run` makes it, which supervision starts and follows.
 
     The engine may be down or come back at any time, with or without what it ran: an end is certain only when the engine
-    says so, or when the container's first process is gone.
+    says so, or when nothing of the container is left and no engine is there that could start it.
     """
 
     def __init__(self, client: DockerClient, name: str) -> None:
@@ -37,12 +40,15 @@ class DockerContainer:
         self._started: asyncio.Future[Inspection] = asyncio.get_running_loop().create_future()
         self._stops: set[asyncio.Task[None]] = set()
         self._has_complained = False
+        self._has_run = False
+        self._start_until = 0.0
 
     def note(self, found: Inspection) -> None:
         """The engine says this of it."""
         start_time = process_start_time(found.pid) if found.pid else None
         if start_time is not None:
             self._first_process = found.pid, start_time
+        self._has_run = self._has_run or found.has_started
         if found.has_started and not self._started.done():
             self._started.set_result(found)
 
@@ -51,8 +57,12 @@ class DockerContainer:
         delays = delays_s(_FIRST_LOOK_S, _LONGEST_LOOK_S)
         while not self._started.done():
             await asyncio.wait([self._started], timeout=next(delays))
-            with suppress(NoSuchObject):
+            try:
                 await self._look()
+            except NoSuchObject:
+                pass
+            except DockerError as error:
+                self._complain(error)
         return self._started.result()
 
     def statistics(self) -> TreeStatistics | None:
@@ -80,18 +90,19 @@ class DockerContainer:
         Its client has ended.
         """
         await self.close()
+        self._start_until = asyncio.get_running_loop().time() + _START_S
         delays = delays_s(_FIRST_RETRY_S, _LONGEST_RETRY_S)
         while True:
             try:
                 found = await self._look()
-                if found is None and self._is_gone_without_engine():
-                    return None
-                if found is not None and not found.is_running:
+                if not found.is_running:
                     return await self._ended(found)
-                if found is not None:
-                    await self._client.stop(self.name, 0)  # its client was lost, and nobody waits for it
+                await self._client.stop(self.name, 0)  # its client was lost, and nobody waits for it
             except NoSuchObject:
                 return None
+            except DockerUnreachable as error:
+                if await self._is_gone_without_engine(may_start=isinstance(error, DockerHangs)):
+                    return None
             except DockerError as error:
                 self._complain(error)
             await asyncio.sleep(next(delays))
@@ -103,15 +114,9 @@ class DockerContainer:
         await self._client.remove(self.name)
         return None
 
-    async def _look(self) -> Inspection | None:
-        """What the engine says of it; None if there is none that answers. Raises NoSuchObject."""
-        try:
-            (found,) = await self._client.inspect(self.name)
-        except NoSuchObject:
-            raise
-        except DockerError as error:
-            self._complain(error)
-            return None
+    async def _look(self) -> Inspection:
+        """What the engine says of it. Raises DockerError."""
+        (found,) = await self._client.inspect(self.name)
         self.note(found)
         return found
 
@@ -129,16 +134,25 @@ class DockerContainer:
                 self._complain(error)
             await asyncio.sleep(next(delays))
 
-    def _is_gone_without_engine(self) -> bool:
-        """The end of its first process is the container's end (kernel: pid_namespaces(7)); it is wanted by now."""
-        if self._first_process is None:
-            return False
-        pid, start_time = self._first_process
-        if process_start_time(pid) != start_time:
-            return True
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        return False
+    async def _is_gone_without_engine(self, *, may_start: bool) -> bool:
+        """Its end is wanted by now: what is left is killed. `may_start`: an engine is there that may still start it."""
+        left = await asyncio.to_thread(self._left)
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._has_run = self._has_run or bool(left)
+        now = asyncio.get_running_loop().time()
+        if may_start:
+            self._start_until = now + _START_S
+        return not left and (self._has_run or now > self._start_until)
+
+    def _left(self) -> set[int]:
+        """Its processes on this host, found by their environment, and the first one in any case."""
+        found = {*marked_by(f"{NAME_VARIABLE}={self.name}")}
+        if self._first_process is not None:
+            pid, start_time = self._first_process
+            found |= {pid} if process_start_time(pid) == start_time else set()
+        return found
 
     def _complain(self, error: DockerError) -> None:
         """Once: it may last. That no engine answers is said by the client, for all containers."""

@@ -1,7 +1,8 @@
 """What can go wrong with the Docker engine.
 
 DockerError             a command failed, or its answer cannot be read
-  DockerUnreachable     no engine answers: it is down, or hangs
+  DockerUnreachable     no engine answers
+    DockerHangs         it is there, and may yet do what it was asked for
   NoSuchObject          there is no such container or image
 """
 
@@ -13,7 +14,11 @@ class DockerError(TfmesosError):
 
 
 class DockerUnreachable(DockerError):
-    """No engine answers; it may later, and what it runs may run on meanwhile."""
+    """No engine answers; one may later, and what it runs may run on meanwhile."""
+
+
+class DockerHangs(DockerUnreachable):
+    """It is there, and may yet do what it was asked for."""
 
 
 class NoSuchObject(DockerError):

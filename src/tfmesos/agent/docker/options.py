@@ -31,6 +31,7 @@ _Docker = mesos_pb2.ContainerInfo.DockerInfo
 _Volume = mesos_pb2.Volume
 _NETWORKS = {_Docker.HOST: "host", _Docker.BRIDGE: "bridge", _Docker.NONE: "none"}
 _DNS_PARAMETERS = ("dns", "dns-search", "dns-opt")
+NAME_VARIABLE = "MESOS_CONTAINER_NAME"
 _SECRET = mesos_pb2.Environment.Variable.SECRET
 _CLIENTS_OWN = ("LD_", "DOCKER_", "GO", "PATH", "HOME", "LANG", "MESOS_SANDBOX")
 """Variables that begin so are the client's."""
@@ -103,7 +104,7 @@ def _environment(config: ContainerConfig, around: Surroundings) -> Mapping[str, 
         **open_variables(config.command),
         **around.overrides,
         "MESOS_SANDBOX": MAPPED_DIRECTORY,
-        "MESOS_CONTAINER_NAME": container_name(str(config.id)),
+        NAME_VARIABLE: container_name(str(config.id)),
         **_allocation_role(config.resources),
     }
 
