@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from tests.dockerd import Dockerd
 from tests.images import Entry, File, Image, busybox_image, cuda_image, glibc_layer, oci_archive
-from tfmesos.wire import mesos_pb2
+from tfmesos.wire import agent_pb2, mesos_pb2
 
-T = TypeVar("T", mesos_pb2.TaskInfo, mesos_pb2.ExecutorInfo)
+T = TypeVar("T", mesos_pb2.TaskInfo, mesos_pb2.ExecutorInfo, agent_pb2.Call.LaunchContainer)
 ISOLATION = "docker/runtime,filesystem/linux,cgroups/devices,gpu/nvidia"
 CUDA, PLAIN, VOID = "nvidia/cuda", "plain", "void"
 """Images: one asks for the driver's files, one says nothing of GPUs, one wants nothing of the driver."""
@@ -41,7 +41,7 @@ def image_flags(archives: Path, store: Path) -> tuple[str, ...]:
 
 
 def with_image(task: T, image: str) -> T:
-    """The task (or executor), in a container of the Mesos containerizer."""
+    """The task (or what else has a container), in a container of the Mesos containerizer."""
     task.container.type = mesos_pb2.ContainerInfo.MESOS
     task.container.mesos.image.type = mesos_pb2.Image.DOCKER
     task.container.mesos.image.docker.name = image
@@ -64,7 +64,7 @@ def with_docker(task: mesos_pb2.TaskInfo, image: str, **parameters: str) -> meso
 
 
 def with_volume(task: T, directory: Path) -> T:
-    """The task (or executor), with a directory of the machine where it is there, too."""
+    """The task (or what else has a container), with a directory of the machine where it is there, too."""
     volume = task.container.volumes.add(mode=mesos_pb2.Volume.RW, container_path=str(directory))
     volume.host_path = str(directory)
     return task

@@ -24,10 +24,11 @@ from tests.gpu.images import (
     with_volume,
     write_archives,
 )
+from tests.gpu.test_containers import SHOW, agent_client, session
 from tests.gpu.test_upstream import ONE_GPU, STARTED
 from tests.gpu_machine import Driver
 from tests.images import Image, Symlink, layers_of
-from tfmesos.wire import mesos_pb2
+from tfmesos.wire import agent_pb2, mesos_pb2
 
 StartImageCluster = Callable[..., GpuCluster]
 WITH_ONE, WITHOUT = "cpus:0.1;mem:64;gpus:1", "cpus:0.1;mem:64"
@@ -258,3 +259,24 @@ def test_a_plain_python_image_uses_the_driver(
 
     card = cluster.machine.cards[0]
     assert lines == [f"{card.uuid} ['{card.node}']"]
+
+
+@one_view
+async def test_what_is_in_a_task_sees_its_cards(start_cluster: StartImageCluster) -> None:
+    """A session in it, and a container nested in it that has an image of its own and asks for nothing."""
+    cluster = start_cluster(cards=3)
+    async with gpu_framework(cluster.address) as framework:
+        await framework.launch(with_image(framework.task("outer", "exec sleep 1000", gpus=1), PLAIN))
+        await framework.wait_running("outer")
+        outer = framework.statuses["outer"][-1].container_status.container_id
+        (held,) = cluster.held().values()
+        assert await session(cluster, outer, SHOW) == [*held, *held]
+
+        launch = agent_pb2.Call.LaunchContainer()
+        launch.container_id.CopyFrom(mesos_pb2.ContainerID(value="nested", parent=outer))
+        launch.command.value = f"{SHOW}; try_nodes | sort"
+        async with agent_client(cluster) as client:
+            await client.launch_container(with_image(launch, CUDA))
+            await client.wait_container(launch.container_id)
+        shown = await cluster.wait_output("containers/nested/stdout", lines=6)
+        assert shown == [*held, *held, *sorted(f"{name} ENXIO" for name in {*CONTROL, cluster.node_of(held[0])})]
