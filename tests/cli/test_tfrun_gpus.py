@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.programs import TFRUN, Program, Result, Workplace, wait_until
+from tests.dockerd import StartDockerd
 from tests.gpu.cluster import GpuCluster
 from tests.gpu_machine import Driver, GpuMachine, StartGpuMachine
 
@@ -96,6 +97,41 @@ def test_a_task_of_roots_job_opens_its_own_card_alone(place: StartStation) -> No
     assert (result.status, result.errors) == (0, "")
     assert opened == told
     assert sorted(told["worker:0"] + told["worker:1"]) == sorted(card.uuid for card in station.machine.cards)
+
+
+@pytest.mark.cgroups
+def test_a_task_in_an_image_opens_its_own_card_alone_and_finds_the_drivers_programs(
+    place: StartStation, python_archive: Path
+) -> None:
+    station = place(cards=2)
+    settings = {"MESOS_DOCKER_REGISTRY": str(python_archive.parent), "XDG_CACHE_HOME": str(station.workplace.directory)}
+
+    result = station.run("--image", "python:3", "-w", "2", "-Gw", "1", "--", *SHOW, **settings)
+
+    told, opened = seen(result), seen(result, "GPU ")
+    assert (result.status, opened) == (0, told), result
+    assert sorted(told["worker:0"] + told["worker:1"]) == sorted(card.uuid for card in station.machine.cards)
+
+
+@pytest.mark.cgroups
+def test_a_task_in_docker_opens_its_own_card_alone(
+    place: StartStation, start_gpu_machine: StartGpuMachine, start_dockerd: StartDockerd, python_archive: Path
+) -> None:
+    station = place(on=start_gpu_machine(cards=2))
+    engine = start_dockerd(prefix=station.machine.command)
+    engine.run("load", "--input", python_archive)
+    look = "import os; print('sees', os.environ.get('CUDA_VISIBLE_DEVICES'), sorted(os.listdir('/dev')))"
+
+    result = station.run(
+        "-C", "DOCKER", "--image", "python:3", "-w", "2", "-Gw", "1", "--", "python3", "-c", look,
+        MESOS_DOCKER_SOCKET=str(engine.socket),
+    )  # fmt: skip
+
+    told = seen(result)
+    assert result.status == 0, result
+    assert sorted(told["worker:0"] + told["worker:1"]) == sorted(card.uuid for card in station.machine.cards)
+    nodes = sorted(re.findall(r"nvidia\d+", line)[0] for line in result.lines)
+    assert nodes == ["nvidia0", "nvidia1"]
 
 
 @pytest.mark.cgroups
