@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.agent.oci.conftest import IMAGE_MOUNTS, Containers
 from tests.agent.oci.seen import text
-from tfmesos.agent.containerizer import LaunchFailed
+from tfmesos.agent.containerizer import ContainerId, LaunchFailed
 from tfmesos.agent.images import Root
 from tfmesos.agent.isolators import Hook, Mount, View
 
@@ -32,6 +33,39 @@ async def test_a_program_that_cannot_be_executed_counts_as_exit_status_1(
     termination = await containers.run(program, "argument", view=View())
     assert (termination.wait_status, termination.message) == (1 << 8, f"cannot execute '{program}': {reason}")
     assert containers.errors().endswith(f"\n{termination.message}\n")
+
+
+NAMED = ("-c", 'printf "%s|" "$0" "$@"; ls /proc/self/fd', "ü", "", "x y")
+
+
+@pytest.mark.parametrize("executable", ["/bin/{}", "{}", "../bin/{}"])
+@pytest.mark.parametrize("has_image", [True, False])
+async def test_a_program_may_have_any_name(
+    containers: Containers, root: Root, executable: str, *, has_image: bool
+) -> None:
+    # given an image whose only program goes by its name, or the host
+    given: dict[str, Any] = {"root": root, "view": IMAGE} if has_image else {"view": View()}
+    file, name = ("busybox", "sh") if has_image else ("sh", "-a name")
+    await containers.start("sleep", "1000", name="around", **given)
+    # when it is executed by its path, from the PATH, or beside the working directory
+    given |= {"executable": executable.format(file), "directory": "/tmp"}
+    await containers.run(name, *NAMED, **given)
+    await containers.run(name, *NAMED, name="d", parent=ContainerId("around"), is_debug=True, **given)
+    # then it has its name and arguments, and no descriptor more
+    assert containers.output() == containers.output("d") == "ü||x y|0\n1\n2\n3\n"
+
+
+async def test_a_program_with_a_name_that_cannot_be_executed_ends_so(containers: Containers) -> None:
+    termination = await containers.run("name", executable="nope", view=View())
+    assert termination.wait_status == 1 << 8
+    assert containers.errors() == "cannot execute 'nope': No such file or directory\n"
+
+
+async def test_a_script_without_an_interpreter_is_for_the_shell(containers: Containers, sandbox: Path) -> None:
+    (sandbox / "script").write_text("echo $0 $1\n")
+    (sandbox / "script").chmod(0o755)
+    await containers.run("name", "x", executable=f"{sandbox}/script", view=View(), uid=12345, gid=12345)
+    assert containers.output() == f"{sandbox}/script x\n"
 
 
 async def test_what_cannot_be_mounted_is_told(containers: Containers, root: Root) -> None:

@@ -7,13 +7,14 @@ those of an overlay as links in the bundle, since mount(2) gives meanings to com
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """For what is run here; starters have no other."""
 PID, LOG, CONSOLE, CONFIG, PROCESS = "pid", "log", "console.sock", "config.json", "process.json"
 """Files of a bundle, which is the working directory."""
+EXECUTE = 3
+"""The descriptor by which a program comes that is executed in place of a container's own."""
 LOWER, UPPER, WORK = "lower", "upper", "work"
 """Links to the directories of an overlay."""
 
@@ -40,20 +41,31 @@ _BENEATH = """text=$(
 shift 2
 """
 """What is mounted is where the shell has come to, not what the path leads to a moment later."""
+_EXECUTE = f"""text=$(
+    exec 2>&1
+    mount -t tmpfs -o mode=755 tmpfs "$1" && cp "$2" "$1/execute" && chmod 755 "$1/execute"
+) || fail "$text"
+exec {EXECUTE}< "$1/execute"
+shift 2
+"""
+"""The bundle may be where nothing can be executed."""
 _RUN = 'exec "$@"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RootSteps:
-    """How the root is made, on `rootfs`: an overlay, a view of the host's, or nothing if it is there already.
+class Steps:
+    """What is done before the runtime runs.
 
-    `beneath`: directories that must be reached through no link, real paths, with where each is to be mounted.
+    `rootfs`: where the root is to be made, if it is an overlay or a view of the host's. `beneath`: directories that
+    must be reached through no link, real paths, with where each is to be mounted. `execute`: an empty directory, and
+    the file of the program that comes by the descriptor EXECUTE.
     """
 
-    rootfs: str
+    rootfs: str = ""
     is_overlay: bool = False
     is_host: bool = False
     beneath: tuple[tuple[str, str], ...] = ()
+    execute: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,21 +75,22 @@ class Commands:
     program: str
     state: str
 
-    def run(self, name: str, steps: RootSteps, *, has_terminal: bool) -> tuple[str, ...]:
+    def run(self, name: str, steps: Steps, *, has_terminal: bool) -> tuple[str, ...]:
         """Make a container of the bundle in the working directory; it goes on when this has ended."""
-        script, arguments = _root(steps)
-        options = _console(has_terminal)
-        runtime = (*self._program(), "--log", LOG, "--log-format", "json", "run", "--detach", "--pid-file", PID)
-        return (*_IN_OWN_NAMESPACE, script + _RUN, "sh", *arguments, *runtime, *options, "--bundle", ".", name)
+        options = _options(steps, has_terminal=has_terminal)
+        return _after(steps, (*self._logging(), "run", *options, "--bundle", ".", name))
 
-    def execute(self, name: str, *, has_terminal: bool) -> tuple[str, ...]:
+    def execute(self, name: str, steps: Steps, *, has_terminal: bool) -> tuple[str, ...]:
         """Start the process of the bundle's process.json in a container that runs."""
-        runtime = (*self._program(), "--log", LOG, "--log-format", "json", "exec", "--detach", "--pid-file", PID)
-        return (*runtime, *_console(has_terminal), "--process", PROCESS, name)
+        options = _options(steps, has_terminal=has_terminal)
+        return _after(steps, (*self._logging(), "exec", *options, "--process", PROCESS, name))
 
     def delete(self, name: str) -> tuple[str, ...]:
         """End what is left of a container and forget it; nothing to do if it is not known."""
         return (*self._program(), "delete", "--force", name)
+
+    def _logging(self) -> tuple[str, ...]:
+        return (*self._program(), "--log", LOG, "--log-format", "json")
 
     def _program(self) -> tuple[str, ...]:
         """Without rootless=true runc fails where the cgroup above has rules of devices.
@@ -88,7 +101,9 @@ class Commands:
         return (self.program, "--root", self.state, "--rootless=true")
 
 
-def _root(steps: RootSteps) -> tuple[str, tuple[str, ...]]:
+def _after(steps: Steps, runtime: tuple[str, ...]) -> tuple[str, ...]:
+    if steps == Steps():
+        return runtime
     script, arguments = _FAILING, []
     if steps.is_overlay or steps.is_host:
         script += _OVERLAY if steps.is_overlay else _HOST
@@ -96,9 +111,14 @@ def _root(steps: RootSteps) -> tuple[str, tuple[str, ...]]:
     for source, target in steps.beneath:
         script += _BENEATH
         arguments += [source, target]
-    return script, tuple(arguments)
+    if steps.execute is not None:
+        script += _EXECUTE
+        arguments += steps.execute
+    return (*_IN_OWN_NAMESPACE, script + _RUN, "sh", *arguments, *runtime)
 
 
-def _console(has_terminal: bool) -> Iterable[str]:
-    """By a name relative to the bundle: the path of a socket must be short."""
-    return ("--console-socket", CONSOLE) if has_terminal else ()
+def _options(steps: Steps, *, has_terminal: bool) -> tuple[str, ...]:
+    """The socket by a name relative to the bundle: its path must be short."""
+    console = ("--console-socket", CONSOLE) if has_terminal else ()
+    inherited = ("--preserve-fds", "1") if steps.execute is not None else ()
+    return ("--detach", "--pid-file", PID, *console, *inherited)

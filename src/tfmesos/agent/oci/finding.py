@@ -14,7 +14,7 @@ from pathlib import Path
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.isolators.view import View
 from tfmesos.agent.oci import command
-from tfmesos.agent.oci.command import SEARCH_PATH, Commands, RootSteps
+from tfmesos.agent.oci.command import SEARCH_PATH, Commands, Steps
 from tfmesos.agent.oci.config import Place, container_json
 from tfmesos.agent.oci.rights import Rights
 from tfmesos.supervision import ProcessSpec
@@ -52,7 +52,7 @@ def fault_of(program: str, rights: Rights) -> str | None:
         name = f"tfmesos-{uuid.uuid4().hex}"
         place = Place(rootfs=str(bundle / "rootfs"), cgroup=f"/{name}", has_host_root=True)
         (bundle / command.CONFIG).write_bytes(container_json(_program(directory), View(), place, rights))
-        steps = RootSteps(rootfs=place.rootfs, is_host=True)
+        steps = Steps(rootfs=place.rootfs, is_host=True)
         try:
             started = _run(commands.run(name, steps, has_terminal=False), directory)
             _run(commands.delete(name), directory)

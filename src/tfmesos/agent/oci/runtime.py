@@ -7,6 +7,7 @@
     lower, upper, work             links to the directories of its overlay
     rootfs/                        where the host's root is mounted, if it has no image
     mounts/<number>/               where a source is mounted that must not be reached through links
+    execute/                       where the program is mounted that gives another one its name
     pid, log                       by the runtime: of its first process; what went wrong
 
 Nothing is mounted there as the host sees it. A name is the container's id, or made from it.
@@ -32,7 +33,7 @@ from tfmesos.agent.images import Root
 from tfmesos.agent.isolators import IsolationFailed, Limitation, Mount, Namespace, Node, Prepared, View
 from tfmesos.agent.isolators.container_cgroups import lineage_of
 from tfmesos.agent.oci import command
-from tfmesos.agent.oci.command import Commands, RootSteps
+from tfmesos.agent.oci.command import Commands, Steps
 from tfmesos.agent.oci.config import Place, container_json, process_json
 from tfmesos.agent.oci.finding import find_program
 from tfmesos.agent.oci.nodes import set_nodes
@@ -44,6 +45,8 @@ from tfmesos.supervision import ProcessSpec, Starter
 _MODE = 0o700
 _HOST_ROOT = "rootfs"
 _MAX_NAME = 200
+_EXECUTE = Path(__file__).parent / "execute"
+"""Programs by the machine that they are for."""
 _log = logging.getLogger(__name__)
 
 
@@ -138,11 +141,12 @@ class OciRuntime:
     def _prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> tuple[str, ...]:
         bundle = self._bundles / name_of(config.id)
         os.makedirs(bundle, _MODE)
+        spec, execute = _named(spec, bundle)
         if config.is_debug:
             around = self._container_around(config.id)
             container = (self._bundles / around / command.CONFIG).read_bytes()
             _write(bundle / command.PROCESS, process_json(spec, container, self._rights))
-            return self._commands.execute(around, has_terminal=_has_terminal(spec))
+            return self._commands.execute(around, Steps(execute=execute), has_terminal=_has_terminal(spec))
         view = prepared.view or View()
         steps = _lay_out(bundle, config.root)
         mounts, beneath = _redirected(view.mounts, bundle)
@@ -154,7 +158,7 @@ class OciRuntime:
         )
         found = container_json(spec, replace(view, mounts=mounts), place, self._rights)
         _write(bundle / command.CONFIG, found)
-        steps = replace(steps, beneath=beneath)
+        steps = replace(steps, beneath=beneath, execute=execute)
         return self._commands.run(bundle.name, steps, has_terminal=_has_terminal(spec))
 
     def _container_around(self, container_id: ContainerId) -> str:
@@ -242,16 +246,30 @@ def _has_terminal(spec: ProcessSpec) -> bool:
     return spec.console is not None and spec.console.tty
 
 
-def _lay_out(bundle: Path, root: Root | None) -> RootSteps:
+def _lay_out(bundle: Path, root: Root | None) -> Steps:
     """Make what a bundle has of directories and links; how the root is made from it."""
     if root is None:
         (bundle / _HOST_ROOT).mkdir()
-        return RootSteps(rootfs=str(bundle / _HOST_ROOT), is_host=True)
+        return Steps(rootfs=str(bundle / _HOST_ROOT), is_host=True)
     if root.lower is None or root.upper is None or root.work is None:
-        return RootSteps(rootfs=root.rootfs)
+        return Steps(rootfs=root.rootfs)
     for link, target in ((command.LOWER, root.lower), (command.UPPER, root.upper), (command.WORK, root.work)):
         (bundle / link).symlink_to(target)
-    return RootSteps(rootfs=root.rootfs, is_overlay=True)
+    return Steps(rootfs=root.rootfs, is_overlay=True)
+
+
+def _named(spec: ProcessSpec, bundle: Path) -> tuple[ProcessSpec, tuple[str, str] | None]:
+    """Of a program whose name is not what is executed: what is executed in its place, and by which steps.
+
+    A runtime takes argv[0] for both. (On a machine for which there is no such program the name is lost.)
+    """
+    program = _EXECUTE / os.uname().machine
+    if not spec.argv or spec.executable in (None, spec.argv[0]) or not program.exists():
+        return spec, None
+    assert spec.executable is not None
+    (bundle / "execute").mkdir()
+    argv = (f"/proc/self/fd/{command.EXECUTE}", spec.executable, *spec.argv)
+    return replace(spec, executable=None, argv=argv), (str(bundle / "execute"), str(program))
 
 
 def _redirected(mounts: tuple[Mount, ...], bundle: Path) -> tuple[tuple[Mount, ...], tuple[tuple[str, str], ...]]:
