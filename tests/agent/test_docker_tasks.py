@@ -140,6 +140,24 @@ async def test_a_container_outlives_its_agent_and_the_next_one_ends_it(
     assert not engine.containers(f"--filter=name={name}", "--filter=status=running")
 
 
+async def test_the_next_agent_tells_that_it_runs_if_the_one_before_could_not(
+    flags: AgentFlags, master: InTestMaster
+) -> None:
+    info = framework()
+    info.checkpoint = True
+    async with running_agent(flags, master):
+        await master.wait_for(internal_pb2.RegisterSlaveMessage)
+        master.run(docker_task("a", "sleep 60"), info)
+        await master.wait_for_state("a", STARTING)
+
+    async with running_agent(flags, master):
+        running = await master.wait_for_state("a", RUNNING)
+        master.kill("a", 0.0)
+        await master.wait_for_end("a")
+
+    assert json.loads(running.data)[0]["State"]["Running"]
+
+
 async def test_health_checks_look_from_inside_and_at_its_address(agent: Agent, master: InTestMaster) -> None:
     inside = docker_task("inside", "touch /only-inside; sleep 60")
     inside.health_check.type = mesos_pb2.HealthCheck.COMMAND

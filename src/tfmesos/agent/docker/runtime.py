@@ -155,13 +155,13 @@ class DockerRuntime:
         if container_id in self._looks:
             self._looks.discard(container_id)
             await end_programs(str(container_id))
+        unlink_sandbox(self._work_dir, container_id.value)
         container = self._containers.get(container_id)
         if container is None:
             return None
         ended = await container.wait_gone()
         self._containers.pop(container_id, None)
         self._nodes.pop(container_id, None)
-        unlink_sandbox(self._work_dir, container_id.value)
         if ended is None:
             return None
         if self._flags.docker_remove_delay:
