@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -59,19 +60,31 @@ async def test_an_image_is_pulled_once_and_again_by_force(
 
 
 async def test_a_registry_that_wants_to_know_who_asks(
-    flags: AgentFlags, configure: Configure, engine: Dockerd, start_registry: StartRegistry
+    flags: AgentFlags, configure: Configure, start_registry: StartRegistry, tmp_path: Path
 ) -> None:
     registry = start_registry(credentials=Credentials())
     registry.push(busybox_image(environment=("PATH=/bin", "TEXT=private")), "docker-private:1")
-    config = configure("echo $TEXT", docker={"image": f"{registry.host}/docker-private:1"})
-
+    docker = {"image": f"{registry.host}/docker-private:1", "force_pull_image": True}
     stranger = await containerizer_of(flags)
+    known = configure("echo $TEXT", "known", docker=docker)
+    known.command.uris.add(value=str(archive_of(registry.docker_config, tmp_path)))
+
     with pytest.raises(LaunchFailed, match="no basic auth credentials"):
-        await stranger.launch(config)
+        await stranger.launch(configure("true", "unknown", docker=docker))
+    assert await printed(stranger, known) == "private\n"
     await stranger.close(end_detached=True)
-    known = await containerizer_of(dataclasses.replace(flags, docker_config=registry.docker_config))
-    assert await printed(known, configure("echo $TEXT", "d", docker={"image": f"{registry.host}/docker-private:1"}))
-    await known.close(end_detached=True)
+
+    trusted = await containerizer_of(dataclasses.replace(flags, docker_config=registry.docker_config))
+    assert await printed(trusted, configure("echo $TEXT", "trusted", docker=docker)) == "private\n"
+    await trusted.close(end_detached=True)
+
+
+def archive_of(docker_config: str, folder: Path) -> Path:
+    """As people bring their credentials to Mesos."""
+    (folder / "config.json").write_text(docker_config)
+    with tarfile.open(folder / "docker.tar.gz", "w:gz") as archive:
+        archive.add(folder / "config.json", ".docker/config.json")
+    return folder / "docker.tar.gz"
 
 
 def command_line(pid: int) -> str:
