@@ -17,6 +17,7 @@ import pytest
 
 from tests.containers.cluster import ISOLATION, ImageCluster, Shelf
 from tests.containers.conftest import REPLICA, StartImageCluster
+from tests.debian import wants_debians_python
 from tests.dockerd import Dockerd
 from tests.gpu_machine import StartGpuMachine
 from tests.guides import documented_lines
@@ -64,6 +65,7 @@ def type_line(name: str, cluster: ImageCluster, programs: Path, engine: Dockerd)
     return shown
 
 
+@wants_debians_python
 @pytest.mark.usefixtures("images")
 def test_on_cpus(start_image_cluster: StartImageCluster, dockerd: Dockerd, programs: Path) -> None:
     cluster = start_image_cluster()
@@ -79,6 +81,7 @@ def test_on_cpus(start_image_cluster: StartImageCluster, dockerd: Dockerd, progr
     assert cluster.wait_nothing_left() == []
 
 
+@wants_debians_python
 @pytest.mark.usefixtures("images")
 def test_on_gpus(
     start_image_cluster: StartImageCluster, start_gpu_machine: StartGpuMachine, dockerd: Dockerd, programs: Path

@@ -13,9 +13,9 @@ import pytest
 
 from tests.containers.cluster import Shelf
 from tests.containers.conftest import StartImageCluster
+from tests.debian import wants_debians_python
 
 ROOT = Path(__file__).parents[2]
-IS_DEBIANS = os.path.realpath("/usr/bin/python3").endswith(f"/python3.{sys.version_info.minor}")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def big_shelf(tmp_path: Path) -> Iterator[Shelf]:
 @pytest.mark.slow
 @pytest.mark.tensorflow
 @pytest.mark.timeout(300)
-@pytest.mark.skipif(not IS_DEBIANS, reason="the TensorFlow of this Python is not for Debian's python3")
+@wants_debians_python
 def test_servers_in_containers_compute_42(big_shelf: Shelf, start_image_cluster: StartImageCluster) -> None:
     # Given an image with TensorFlow, made by the script of the page
     pytest.importorskip("tensorflow")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tarfile
@@ -12,10 +11,10 @@ from pathlib import Path
 import offline_image
 import pytest
 
+from tests.debian import wants_debians_python
 from tests.dockerd import Dockerd
 
 SCRIPT = Path(offline_image.__file__)
-IS_DEBIANS = os.path.realpath("/usr/bin/python3").endswith(f"/python3.{sys.version_info.minor}")
 
 
 def test_the_image_runs_python(dockerd: Dockerd, python_archive: Path) -> None:
@@ -28,7 +27,7 @@ def test_the_image_runs_python(dockerd: Dockerd, python_archive: Path) -> None:
     assert shown.startswith('3 PRETTY_NAME="Debian')
 
 
-@pytest.mark.skipif(not IS_DEBIANS, reason="packages of this Python are not for Debian's python3")
+@wants_debians_python
 def test_python_packages_come_with_what_they_need(tmp_path: Path, dockerd: Dockerd) -> None:
     # Given an image with TFMesos
     archive = tmp_path / "image.tar"
@@ -48,7 +47,7 @@ def test_python_packages_come_with_what_they_need(tmp_path: Path, dockerd: Docke
     assert "NVIDIA_VISIBLE_DEVICES=all" in environment
 
 
-@pytest.mark.skipif(not IS_DEBIANS, reason="packages of this Python are not for Debian's python3")
+@wants_debians_python
 @pytest.mark.parametrize(
     ("words", "text"),
     [
