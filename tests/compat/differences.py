@@ -64,7 +64,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         what="a task with an image and a GPU",
         ours="refused",
-        reason=LATER,
+        reason="a property of the replay, which has no images, so that it needs no root",
         absent={"gpu": (183, 195, 207)},
         beyond={"gpu": ("StatusUpdateMessage gpu-image TASK_FAILED",)},
     ),
@@ -94,8 +94,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         what="resource limits of a task that needs memory beyond them; container images",
         ours="the task is not ended; a task with an image is refused",
-        reason="the replay isolates nothing, so that it needs no root (with cgroups/mem such a task ends as recorded); "
-        "images are part of a later release",
+        reason="the replay isolates nothing and has no images, so that it needs no root (with cgroups/mem such a task "
+        "ends as recorded)",
         rows={"mesos-execute": (358,)},
         absent={"agent-kill-and-fail": (490,), "mesos-execute": (318, 329, 339)},
         beyond={
@@ -155,8 +155,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         what="metrics of resource providers and of image provisioning in the agent",
-        ours="not there",
-        reason=LATER,
+        ours="resource providers: not there; images: with --image_providers only",
+        reason="they count what there is",
         texts={"operator": (r"lacks (containerizer/mesos/(provisioner|filesystem)|resource_provider_manager)/.*",)},
     ),
     Difference(

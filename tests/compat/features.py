@@ -224,7 +224,7 @@ _CONTAINERS = (
         "volume of the NVIDIA driver's programs and libraries",
         "better",
         "made when the agent starts, in <work_dir>/gpu; libraries by the driver's version instead of by name; every "
-        "ld.so.cache of glibc; one that cannot be made stops no agent; containers with images come later",
+        "ld.so.cache of glibc; one that cannot be made stops no agent",
     ),
     Feature("`mesos-agent --doctor`", "better", "of ours: what an agent needs, what this machine lacks, how to get it"),
     Feature("isolator posix/gpus", "better", "of ours: cards are counted and named in CUDA_VISIBLE_DEVICES; no root"),
@@ -232,13 +232,21 @@ _CONTAINERS = (
     Feature(
         "docker containerizer",
         "better",
-        "the same command line; GPUs are passed, by name or node, from the book that all containers share; an end is told "
-        "only when the engine runs nothing of the container any more; secrets are in no command line; out of memory is "
-        "said; checks look from inside, or at the container's address. There is no executor beside the container, so its "
-        "limits are the task's own resources (Mesos: 0.1 cpus and 32 MB more); parameters that name the container, detach "
-        "it, restart it or give it GPUs are refused; volumes of other sources too (Mesos: ignored)",
+        "the same command line; GPUs are passed, by name or node, from the book that all containers share; an end is "
+        "told only when the engine runs nothing of the container any more; secrets are in no command line; out of "
+        "memory is said; checks look from inside, or at the container's address. There is no executor beside the "
+        "container, so its limits are the task's own resources (Mesos: 0.1 cpus and 32 MB more); parameters that name"
+        " the container, detach it, restart it or give it GPUs are refused; volumes of other sources too (Mesos: "
+        "ignored)",
     ),
-    Feature("container images (docker, appc)", "no", f"refused by text until {_LATER}"),
+    Feature(
+        "container images (`--image_providers=docker`)",
+        "better",
+        "OCI manifests, indexes and zstd layers, too; archives of `docker save` and of OCI; by skopeo and umoci, one "
+        "unpacked tree for each image, which several agents may share; digests are verified, room is looked for "
+        "before a pull, credentials are in memory only; schema 1 is refused; overlay or copy (Mesos: aufs and bind, too)",
+    ),
+    Feature("images of appc, of hdfs", "no", "refused by text"),
     Feature("`limits` of tasks and containers", "no", f"refused by text until {_LATER}"),
     Feature("persistent volumes, hostname of containers of Mesos", "no", "refused by text"),
 )

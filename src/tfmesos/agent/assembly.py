@@ -41,8 +41,9 @@ async def build_containerizer(flags: AgentFlags, metrics: Metrics, gpus: GpuSupp
     max_descriptors = raise_descriptor_limit()
     supervisors = Supervisors(max_descriptors=max_descriptors)
     roots = _roots(flags, supervisors)
-    if roots.images is not None:
+    if roots.images is not None and roots.provisioner is not None:
         metrics.add_gauges(roots.images.numbers)
+        metrics.add_gauges(roots.provisioner.numbers)
     isolation = build_isolation(
         flags, str(flags.runtime_path), isolators, images=roots.images, provisioner=roots.provisioner
     )

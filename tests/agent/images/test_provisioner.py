@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,25 @@ async def test_what_containers_mounted_is_never_followed(
     assert (victim / "file").exists()
 
 
+async def test_what_cannot_be_removed_is_counted(
+    tmp_path: Path, supervisors: Supervisors, image: ImageRoot, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given a file system that somebody has mounted in a root
+    provisioner = _open(tmp_path, supervisors)
+    root = await provisioner.make(_PARENT, image)
+    mounted = f"{root.upper}/mounted"
+    os.mkdir(mounted)
+    with _mounted(mounted):
+        os.mkdir(f"{mounted}/victim")
+        await provisioner.remove(_PARENT)
+        # Then nothing of it is touched
+        assert os.listdir(mounted) == ["victim"]
+    assert provisioner.numbers() == {"containerizer/mesos/provisioner/remove_container_errors": 1}
+    assert "another file system is mounted there" in caplog.text
+    await provisioner.remove(_PARENT)
+    assert not _roots(tmp_path)
+
+
 @pytest.mark.parametrize("backend", ["aufs", "bind", "nonsense"])
 def test_other_backends_are_refused_with_mesos_text(tmp_path: Path, backend: str) -> None:
     (tmp_path / "store").mkdir()
@@ -183,6 +203,15 @@ def test_where_an_overlay_cannot_be_mounted_roots_are_copies(tmp_path: Path) -> 
     with pytest.raises(BadAgentFlags, match="The specified provisioner backend 'overlay' is not supported: mount: "):
         Provisioner.open(explicit, Supervisors())
     assert not list(tmp_path.rglob("probe-*")), "nothing of the probe is left"
+
+
+@contextmanager
+def _mounted(directory: str) -> Iterator[None]:
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", directory], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", directory], check=True)
 
 
 def _content(tree: str) -> dict[str, bytes]:

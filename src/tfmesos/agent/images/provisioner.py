@@ -17,7 +17,7 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,7 @@ class Provisioner:
         self._programs = programs
         self._parents = threading.Lock()
         """Held while directories around others come or go."""
+        self._remove_errors = 0
 
     @classmethod
     def open(cls, flags: AgentFlags, supervisors: Supervisors) -> Provisioner:
@@ -58,6 +59,10 @@ class Provisioner:
         backend = choose_backend(flags.image_provisioner_backend, path, Path(flags.docker_store_dir).absolute())
         _log.info("root file systems of images are made by %s", backend)
         return cls(path, backend, Programs(supervisors, {}))
+
+    def numbers(self) -> Mapping[str, float]:
+        """How many roots could not be removed, by Mesos' name."""
+        return {"containerizer/mesos/provisioner/remove_container_errors": self._remove_errors}
 
     async def make(self, container_id: ContainerId, image: ImageRoot, *, volume: int | None = None) -> Root:
         """The directories of a container's root; `remove` undoes it, also if this fails or is cancelled.
@@ -104,7 +109,12 @@ class Provisioner:
 
     def _remove(self, directory: str) -> None:
         """And those around it that are empty then: a container may have no root, but others nested in it."""
-        _remove(directory)
+        try:
+            remove_tree(directory)
+        except OSError as error:
+            self._remove_errors += 1
+            _log.warning("the root file system in %s cannot be removed: %s", directory, error)
+            return
         with self._parents:
             while (directory := os.path.dirname(directory)) != str(self._path):
                 try:
@@ -129,10 +139,3 @@ def _containers(path: str) -> Iterator[str]:
     for name in names:
         yield f"{path}/containers/{name}"
         yield from _containers(f"{path}/containers/{name}")
-
-
-def _remove(directory: str) -> None:
-    try:
-        remove_tree(directory)
-    except OSError as error:
-        _log.warning("the root file system in %s cannot be removed: %s", directory, error)
