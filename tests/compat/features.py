@@ -244,7 +244,8 @@ _CONTAINERS = (
         "better",
         "OCI manifests, indexes and zstd layers, too; archives of `docker save` and of OCI; by skopeo and umoci, one "
         "unpacked tree for each image, which several agents may share; digests are verified, room is looked for "
-        "before a pull, credentials are in memory only; schema 1 is refused; overlay or copy (Mesos: aufs and bind, too)",
+        "before a pull, credentials are in memory only; schema 1 is refused; overlay or copy (Mesos: aufs "
+        "and bind, too)",
     ),
     Feature("images of appc, of hdfs", "no", "refused by text"),
     Feature("`limits` of tasks and containers", "no", f"refused by text until {_LATER}"),
