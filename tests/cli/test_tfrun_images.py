@@ -5,14 +5,15 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from tests.cli.programs import TFRUN, Result, Workplace, wait_until
+from tests.cli.programs import TFRUN, Program, Result, Workplace, wait_until
 from tests.dockerd import Dockerd
 from tests.images import busybox_image, saved_archive
-from tests.registry import Credentials, Registry, StartRegistry
+from tests.registry import Credentials, FakeRegistry, Registry, StartRegistry
 
 pytestmark = pytest.mark.root
 
@@ -148,6 +149,40 @@ def test_a_wrong_password_is_told_without_it(workplace: Workplace, locked: Regis
     assert f"Failed to pull image '{locked.host}/any/thing:1' from" in result.errors
     assert "hunter2" not in result.errors + result.output
     assert "hunter2" not in "".join(log.read_text() for log in workplace.state.rglob("cluster.log"))
+
+
+@pytest.fixture
+def slow(fake_registry: FakeRegistry) -> Iterator[FakeRegistry]:
+    """A registry that has the image, and gives no layer of it before it is let."""
+    fake_registry.put(busybox_image(), "slow:1")
+    fake_registry.gate.clear()
+    yield fake_registry
+    fake_registry.gate.set()
+
+
+def pulling(workplace: Workplace, registry: FakeRegistry) -> AbstractContextManager[Program]:
+    store = str(workplace.directory / "store")
+    words = ["--image", f"{registry.host}/slow:1", "-w", "2", "--", "true"]
+    return workplace.started(*TFRUN, *words, MESOS_DOCKER_STORE_DIR=store)
+
+
+def test_a_slow_pull_is_told_and_waited_for(workplace: Workplace, slow: FakeRegistry) -> None:
+    with pulling(workplace, slow) as program:
+        program.wait_error(f"tfrun: pulling image '{slow.host}/slow:1' on 127.0.0.1: 2 tasks wait for it, 3 s so far\n")
+        slow.gate.set()
+        result = program.wait()
+
+    assert "has no python3" in result.errors  # so it was pulled and started
+
+
+def test_ctrl_c_while_an_image_is_pulled(workplace: Workplace, slow: FakeRegistry) -> None:
+    with pulling(workplace, slow) as program:
+        wait_until(lambda: slow.asked, "the image is asked for")
+        program.signal(signal.SIGINT)
+        result = program.wait(15)
+
+    assert (result.status, "Traceback" in result.errors) == (130, False), result.errors
+    wait_until(lambda: not list((workplace.directory / "store" / "staging").iterdir()), "no half image is left", 10)
 
 
 @pytest.mark.parametrize(
