@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,7 +17,7 @@ import pytest
 
 from tests.agent.containerizer.conftest import Configure, output, touch
 from tests.agent.waiting import eventually
-from tests.cgroup_trees import cgroups_below
+from tests.cgroup_trees import cgroups_below, containers_below
 from tests.images import File, busybox_image, saved_v1_archive
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.assembly import build_containerizer
@@ -287,6 +290,48 @@ async def test_an_agent_that_could_not_end_what_the_one_before_has_made_does_not
     with pytest.raises(BadAgentFlags, match=f"container {container.id} of the agent before is of an OCI runtime"):
         await plain.recover([container.id])
     await plain.close()
+
+
+async def test_who_has_lost_its_agent_for_good_leaves_nothing_that_runs_or_is_mounted(
+    flags: AgentFlags, restart: Restart
+) -> None:
+    # given an agent with a container
+    agent, _ = agent_process(flags, "ends")
+    # when it is killed, and nobody comes in its place
+    agent.kill()
+    agent.communicate()
+    # then what the runtime has of it goes, too
+    assert await eventually(lambda: not containers_below(flags.cgroups_root))
+    assert await eventually(lambda: not list((flags.runtime_path / "oci/state").iterdir()))
+
+
+@pytest.mark.parametrize("what", ["agent", "agent and supervisor", "agent, fork server and supervisor", "fork server"])
+async def test_the_next_agent_finds_or_ends_what_is_left(flags: AgentFlags, restart: Restart, what: str) -> None:
+    # given an agent with a container that outlives it
+    agent, supervisor = agent_process(flags, "stays")
+    # when some of them are lost in one moment
+    lost = {"agent": agent.pid, "fork server": parent_of(supervisor), "supervisor": supervisor}
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in (pid for name, pid in lost.items() if name in what):
+            os.kill(pid, number)
+    agent.kill()
+    agent.communicate()
+    # then the next agent knows what has become of it
+    container_id = ContainerId("c")
+    container = (await (await restart()).recover([container_id]))[container_id]
+    if "supervisor" not in what:
+        assert container.termination is None
+        container.kill(30.0)
+    assert await status_of(container) == (None if "supervisor" in what else 3 << 8)
+
+
+def agent_process(flags: AgentFlags, fate: str) -> tuple[subprocess.Popen[bytes], int]:
+    """A process that runs one container; with the pid of that one's supervisor."""
+    program = Path(__file__).with_name("lost_agent.py")
+    words = [sys.executable, str(program), json.dumps(dataclasses.asdict(flags)), fate]
+    agent = subprocess.Popen(words, stdout=subprocess.PIPE)
+    assert agent.stdout is not None
+    return agent, int(agent.stdout.readline())
 
 
 @pytest.mark.parametrize("image", ["box", None])
