@@ -29,15 +29,15 @@ class DockerClient:
     """Commands of the client, each a process of its own. Cancelling one ends it; what the engine began may go on."""
 
     def __init__(self, program: str, socket: str, environment: Mapping[str, str] = os.environ) -> None:
-        """`environment` is the agent's own."""
-        self.prefix = (program, "-H", f"unix://{socket}")
+        """`environment` is the agent's own. `socket`: a path, or a URL of one."""
+        self.prefix = (program, "-H", f"unix://{socket.removeprefix('unix://')}")
         """What every command line begins with."""
         self._is_down = False
         self.environment = {name: environment[name] for name in _PASSED_ON if name in environment}
 
     async def info(self) -> Mapping[str, object]:
         """What the engine says of itself. Raises DockerError."""
-        output = await self._run("info", "--format", "{{json .}}")
+        output = await self._output((*self.prefix, "info", "--format", "{{json .}}"), "info", _PATIENCE_S)
         try:
             found = json.loads(output)
         except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import os
@@ -41,16 +42,16 @@ class Leftovers:
 
     async def remove_all_but(self, names: Collection[str]) -> None:
         """Stop and remove what runs, remove in time what has ended. Never raises."""
-        for name, found in self._found.items():
-            if name in names:
-                continue
-            if not found.is_running:
-                self._removals.add(name, self._remaining_s(found))
-            elif self._flags.docker_kill_orphans:
-                await self._end(name)
-            else:
-                _log.warning("Docker container %s belongs to no task; --docker_kill_orphans is off: it goes on", name)
+        others = {name: found for name, found in self._found.items() if name not in names}
         self._found.clear()
+        running = [name for name, found in others.items() if found.is_running]
+        for name in others.keys() - running:
+            self._removals.add(name, self._remaining_s(others[name]))
+        if self._flags.docker_kill_orphans:
+            await asyncio.gather(*map(self._end, running))
+            return
+        for name in running:
+            _log.warning("Docker container %s belongs to no task; --docker_kill_orphans is off: it goes on", name)
 
     async def _look(self, names: Sequence[str]) -> None:
         """Many at once: each question is a process. One that goes meanwhile spoils the answer for all."""
