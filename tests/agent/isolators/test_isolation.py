@@ -192,6 +192,23 @@ async def test_a_container_gets_a_device_with_a_task_and_loses_it_when_no_proces
     await isolation.cleanup(config.id)
 
 
+async def test_no_rules_bind_the_client_of_an_engine_that_has_the_container(
+    build: Build, configure: Configure, programs: Programs
+) -> None:
+    recording = Recording(DeviceRule.parse("c 10:229 rw"))
+    recording.serves_docker = True
+    isolation = build("cgroups/devices,posix/gpus", [recording])
+    config = configure(resources={"cpus": 0.5, "mem": 64.0, "gpus": 1})
+    assert config.container is not None
+    config.container.type = mesos_pb2.ContainerInfo.DOCKER
+
+    files = await start(isolation, config)
+
+    assert recording.asked == ["has True"]
+    assert programs.run(files, OPENS.format("null")) == 0
+    await isolation.cleanup(config.id)
+
+
 async def test_a_nested_container_with_resources_has_rules_of_its_own_and_shares_the_memory_around_it(
     build: Build, configure: Configure, programs: Programs
 ) -> None:

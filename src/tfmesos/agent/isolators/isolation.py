@@ -262,10 +262,13 @@ class Isolation:
         return _together(isolator.environment_of(config.id) for isolator in isolators)
 
     def _apply(self, container_id: ContainerId, edits: Sequence[LaunchEdits]) -> None:
-        """Put the rules of all isolators in force at once. Without any there are none: all may be opened."""
+        """Put the rules of all isolators in force at once. Without any there are none: all may be opened.
+
+        Those of a container of Docker are for the engine to set; in our cgroup is the engine's client.
+        """
         rules = [rule for each in edits for rule in each.devices]
         cgroup = self._cgroups.ruled(container_id) if self._cgroups is not None else None
-        if rules and cgroup is not None:
+        if rules and cgroup is not None and container_id not in self._of_docker:
             cgroup.devices.set(rules)
 
     def _watch(self, container_id: ContainerId) -> None:
