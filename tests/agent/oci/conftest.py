@@ -19,7 +19,7 @@ import pytest
 from tests.cgroup_trees import cgroups_below
 from tests.images import busybox_image
 from tfmesos.agent import AgentFlags
-from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind, LaunchFailed, RuntimeName
+from tfmesos.agent.containerizer import ContainerConfig, ContainerId, ContainerKind, RuntimeName
 from tfmesos.agent.images import ImageRoot, ImageRuntime, Root
 from tfmesos.agent.isolators import Isolation, LaunchEdits, Mount, QuietIsolator, Shares, View, build_isolation
 from tfmesos.agent.oci import OciRuntime
@@ -79,8 +79,25 @@ class Containers:
             root=root,
             runtime=RuntimeName.OCI,
         )
+        try:
+            await self._launch(config, View() if view is None else view, argv, console, changes)
+        except BaseException:
+            if config.id not in self.started:
+                await self._clean_up(config.id)
+            raise
+        return self.started[config.id]
+
+    async def _launch(
+        self,
+        config: ContainerConfig,
+        view: View,
+        argv: tuple[str, ...],
+        console: Console | None,
+        changes: dict[str, Any],
+    ) -> None:
+        name = config.id.value
         record = self.sandbox / f"record-{name}"
-        record.mkdir()
+        record.mkdir(exist_ok=True)
         prepared = replace(await self.isolation.prepare(config), view=view)
         spec = ProcessSpec(
             id=name,
@@ -94,15 +111,10 @@ class Containers:
             console=console,
             record_dir=str(record),
         )
-        try:
-            spec = await self.runtime.prepare(config, prepared, replace(spec, **changes))
-        except LaunchFailed:
-            await self._clean_up(config.id)
-            raise
+        spec = await self.runtime.prepare(config, prepared, replace(spec, **changes))
         self.configs[config.id], self.specs[config.id] = config, spec
         self.started[config.id] = await self.supervisors.launch(spec)
         await self.started[config.id].release()
-        return self.started[config.id]
 
     async def end(self, name: str = "c", parent: ContainerId | None = None) -> None:
         container_id = ContainerId(name, parent)

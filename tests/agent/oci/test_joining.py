@@ -80,7 +80,9 @@ async def test_a_debug_container_may_have_a_terminal(containers: Containers, roo
     async with await debug.console(input=True) as stream:
         await stream.write_stdin("ü\n".encode())
     assert (await debug.wait()).wait_status == 0
-    assert containers.output("d").splitlines() == ["33 101", "is a terminal", "ü", "got ü"]
+    shown = containers.output("d").splitlines()
+    shown.remove("ü")  # the terminal echoes it when it comes
+    assert shown == ["33 101", "is a terminal", "got ü"]
 
 
 async def test_there_is_no_debugging_of_what_has_ended(containers: Containers, flags: AgentFlags) -> None:

@@ -46,6 +46,19 @@ async def test_a_process_of_the_start_is_killed(containers: Containers, root: Ro
     assert mounts() == before
 
 
+async def test_a_start_that_is_given_up_leaves_nothing(containers: Containers, root: Root, flags: AgentFlags) -> None:
+    for turns in range(12):
+        starting = asyncio.create_task(containers.start("true", root=root, view=IMAGE))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        starting.cancel()
+        with suppress(asyncio.CancelledError):
+            await starting
+        if containers.started:
+            await containers.end()
+        assert list((flags.runtime_path / "oci").glob("*/*")) == []
+
+
 async def test_what_no_container_is_known_of_is_removed(containers: Containers, flags: AgentFlags) -> None:
     # given containers, one of which the next agent does not know, and what a runtime that was killed has left
     known = await containers.start("sleep", "1000", name="known", view=View())

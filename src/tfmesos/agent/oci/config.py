@@ -1,7 +1,8 @@
 """What an OCI runtime is told of a container: config.json and process.json (OCI runtime-spec 1.0.2: config.md). Pure.
 
 A container has a mount namespace of its own and is otherwise as a program that the agent starts itself: the same
-groups, umask and capabilities, no change of oom_score_adj, host name and network. Rules of devices are those of the
+groups, umask and capabilities, no change of oom_score_adj, host name and network. (runc 1.1 adds HOME to an environment
+that has none: what /etc/passwd of the container says, or `/`.) Rules of devices are those of the
 cgroup above the one that the runtime makes, so the runtime allows all.
 """
 

@@ -39,6 +39,7 @@ from tfmesos.agent.oci.finding import find_program
 from tfmesos.agent.oci.nodes import set_nodes
 from tfmesos.agent.oci.rights import Rights
 from tfmesos.agent.sandboxes.trees import remove_tree
+from tfmesos.agent.uninterrupted import finish
 from tfmesos.cgroups import guest_path
 from tfmesos.supervision import ProcessSpec, Starter
 
@@ -75,7 +76,7 @@ class OciRuntime:
         """As ContainerRuntime."""
         name = name_of(config.id)
         try:
-            argv = await asyncio.to_thread(self._prepare, config, prepared, spec)
+            argv = await finish(asyncio.to_thread(self._prepare, config, prepared, spec))
         except UnicodeError:
             raise LaunchFailed("a text of its command or environment is not UTF-8") from None
         except OSError as error:
@@ -132,7 +133,7 @@ class OciRuntime:
         if namespace is None:
             return
         try:
-            await asyncio.to_thread(set_nodes, namespace, wanted, absent)
+            await finish(asyncio.to_thread(set_nodes, namespace, wanted, absent))
         except OSError as error:
             raise IsolationFailed(f"cannot change the device nodes of container {container_id}: {error}") from error
         finally:
