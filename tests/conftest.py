@@ -291,7 +291,7 @@ def fake_registry() -> Iterator[FakeRegistry]:
 
 
 @pytest.fixture(scope="session")
-def python_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def python_archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """An image with Debian's Python and a shell, `python:3`, as a `docker save` archive; it is a second's work.
 
     Its folder may be a `--docker_registry`.
@@ -299,7 +299,8 @@ def python_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     archive = tmp_path_factory.mktemp("python-image") / "python:3.tar"
     script = Path(__file__).parents[1] / "docker" / "offline_image.py"
     subprocess.run([sys.executable, script, "--tag=python:3", archive], check=True)
-    return archive
+    yield archive
+    archive.unlink()
 
 
 @pytest.fixture(scope="session")

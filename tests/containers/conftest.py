@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ REPLICA_ARGUMENTS = (
 
 
 @pytest.fixture(scope="session")
-def shelf(tmp_path_factory: pytest.TempPathFactory, python_archive: Path) -> Shelf:
+def shelf(tmp_path_factory: pytest.TempPathFactory, python_archive: Path) -> Iterator[Shelf]:
     """`tiny:1`, which is busybox, and `python:3`."""
     if os.geteuid() != 0:
         pytest.skip("containers with images need root")
@@ -59,7 +60,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory, python_archive: Path) -> She
     shelf = Shelf(folder / "archives", folder / "store")
     saved_v1_archive(shelf.archives / "tiny:1.tar", busybox_image(), "tiny:1")
     (shelf.archives / "python:3.tar").symlink_to(python_archive)
-    return shelf
+    yield shelf
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

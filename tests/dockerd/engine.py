@@ -121,6 +121,7 @@ class Dockerd:
             process.wait()
         self._remove_cgroups()
         subprocess.run(["ip", "link", "delete", self._bridge], check=True)
+        shutil.rmtree(self.folder / "data")  # much, and of no use to who looks for a fault
 
     def _remove_containers(self) -> None:
         """An agent may be removing some just now, which the engine calls an error."""
