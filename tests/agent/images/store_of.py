@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,13 @@ def is_clean(folder: Path) -> bool:
 def greeting(root: ImageRoot) -> bytes:
     """What the images of tests here have in /etc/greeting."""
     return Path(root.tree, "etc/greeting").read_bytes()
+
+
+@contextmanager
+def mounted(directory: Path, size: str) -> Iterator[None]:
+    """A disk of that size."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", directory], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", directory], check=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.agent.images.store_of import image_of, images_of
+from tests.agent.images.store_of import image_of, images_of, mounted
 from tests.images import Directory, Entry, File, Image, layers_of, saved_archive
 from tfmesos.agent.containerizer import ContainerId
 from tfmesos.agent.errors import BadAgentFlags
@@ -165,13 +164,13 @@ async def test_what_cannot_be_removed_is_counted(
     # Given a file system that somebody has mounted in a root
     provisioner = _open(tmp_path, supervisors)
     root = await provisioner.make(_PARENT, image)
-    mounted = f"{root.upper}/mounted"
-    os.mkdir(mounted)
-    with _mounted(mounted):
-        os.mkdir(f"{mounted}/victim")
+    disk = Path(f"{root.upper}/disk")
+    os.mkdir(disk)
+    with mounted(disk, "1m"):
+        os.mkdir(disk / "victim")
         await provisioner.remove(_PARENT)
         # Then nothing of it is touched
-        assert os.listdir(mounted) == ["victim"]
+        assert os.listdir(disk) == ["victim"]
     assert provisioner.numbers() == {"containerizer/mesos/provisioner/remove_container_errors": 1}
     assert "another file system is mounted there" in caplog.text
     await provisioner.remove(_PARENT)
@@ -203,15 +202,6 @@ def test_where_an_overlay_cannot_be_mounted_roots_are_copies(tmp_path: Path) -> 
     with pytest.raises(BadAgentFlags, match="The specified provisioner backend 'overlay' is not supported: mount: "):
         Provisioner.open(explicit, Supervisors())
     assert not list(tmp_path.rglob("probe-*")), "nothing of the probe is left"
-
-
-@contextmanager
-def _mounted(directory: str) -> Iterator[None]:
-    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", directory], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", directory], check=True)
 
 
 def _content(tree: str) -> dict[str, bytes]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import stat
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agent.images.store_of import greeting, image_of, images_of, is_clean, trees_of
+from tests.agent.images.store_of import greeting, image_of, images_of, is_clean, mounted, trees_of
 from tests.agent.waiting import eventually
 from tests.images import (
     Compression,
@@ -20,6 +22,7 @@ from tests.images import (
     File,
     Form,
     Image,
+    Layer,
     Node,
     Opaque,
     Symlink,
@@ -124,6 +127,34 @@ async def test_owners_modes_links_and_nodes_are_kept(registry: Registry, tmp_pat
     assert (tree / "dev/null").stat().st_rdev == os.makedev(1, 3)
     assert os.readlink(tree / "absolute") == "/etc/passwd"
     assert stat.S_IMODE((tmp_path / "store/trees").stat().st_mode) == 0o700, "su must not be there for everybody"
+
+
+async def test_directories_that_no_layer_names_are_for_everybody(registry: Registry, tmp_path: Path) -> None:
+    # Given an agent whose own files are for nobody else, and a layer with a file alone
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo("opt/deep/file"))
+    registry.push(Image(layers=(Layer(content.getvalue()),)), "bare:1")
+    before = os.umask(0o077)
+    try:
+        tree = (await _provide(tmp_path, f"{registry.host}/bare:1")).tree
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(os.stat(path).st_mode) for path in (tree, f"{tree}/opt", f"{tree}/opt/deep")] == [0o755] * 3
+
+
+async def test_what_does_not_fit_when_it_is_unpacked_is_said_and_leaves_nothing(
+    fake_registry: FakeRegistry, tmp_path: Path
+) -> None:
+    # Given an image that is small when it is fetched, and a disk on which it is not
+    fake_registry.put(Image(layers=layers_of({"zeros": File(content=bytes(8 * 1024**2))})), "zeros:1")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    with mounted(folder, "2m"):
+        with pytest.raises(ImageError, match=r"Failed to unpack image '.*/zeros:1': .*no space left on device"):
+            await _provide(folder, f"{fake_registry.host}/zeros:1")
+        assert is_clean(folder)
+        assert trees_of(folder) == []
 
 
 async def test_a_layer_may_come_twice_and_there_may_be_none(registry: Registry, tmp_path: Path) -> None:

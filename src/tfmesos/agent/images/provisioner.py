@@ -28,6 +28,7 @@ from tfmesos.agent.images.errors import RootFailed
 from tfmesos.agent.images.image_root import ImageRoot, Root
 from tfmesos.agent.images.programs import ProgramFailed, Programs
 from tfmesos.agent.sandboxes.trees import remove_tree
+from tfmesos.agent.uninterrupted import finish
 from tfmesos.supervision import Supervisors
 
 if TYPE_CHECKING:  # containers know their images
@@ -72,7 +73,7 @@ class Provisioner:
         directory = self._directory(container_id) + ("" if volume is None else f"/volumes/{volume}")
         try:
             if self.backend == OVERLAY:
-                await asyncio.to_thread(self._make_overlay, image.tree, directory)
+                await finish(asyncio.to_thread(self._make_overlay, image.tree, directory))
                 return Root(
                     image=image,
                     rootfs=f"{directory}/rootfs",
@@ -80,7 +81,7 @@ class Provisioner:
                     upper=f"{directory}/upper",
                     work=f"{directory}/work",
                 )
-            await asyncio.to_thread(self._make, directory)
+            await finish(asyncio.to_thread(self._make, directory))
             await self._programs.run("cp", "-a", "--reflink=auto", "-T", image.tree, f"{directory}/rootfs")
             return Root(image=image, rootfs=f"{directory}/rootfs")
         except (OSError, ProgramFailed) as error:

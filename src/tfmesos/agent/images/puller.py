@@ -26,6 +26,8 @@ from tfmesos.agent.uninterrupted import finish
 
 _TRIES_AGAIN = ("--retry-times", "1")
 """Of skopeo, after 1 s; besides, it waits as long as a registry's Retry-After says, up to a minute each time."""
+_UNPACK = ("sh", "-c", 'umask 022 && exec "$@"', "sh", "umoci", "raw", "unpack", "--image")
+"""Directories that no layer names shall be for everybody, whatever the agent's umask is."""
 _LIMITED = re.compile(r"toomanyrequests|too many requests|\b429\b", re.IGNORECASE)
 
 
@@ -138,7 +140,7 @@ class Puller:
         try:
             path = f"{staging.path}/image"
             layout = await asyncio.to_thread(Layout.of_copy, _copy_in(staging), path)
-            await self._programs.run("umoci", "raw", "unpack", "--image", f"{path}:{NAME}", f"{staging.tree}/rootfs")
+            await self._programs.run(*_UNPACK, f"{path}:{NAME}", f"{staging.tree}/rootfs")
             await asyncio.to_thread(self._keep, layout, staging, found.digest)
         except (ProgramFailed, UnusableImage, OSError) as error:
             raise UnpackFailed(str(order.reference), str(error)) from error
