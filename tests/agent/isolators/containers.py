@@ -102,3 +102,8 @@ def read(*path: Path | str) -> str:
 def names_in(directory: Path) -> list[str]:
     """What is there, sorted; nothing if the directory is not."""
     return sorted(path.name for path in directory.glob("*"))
+
+
+def touch(*path: Path | str) -> None:
+    """Make a file."""
+    Path(*path).touch()

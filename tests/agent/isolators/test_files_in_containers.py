@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agent.isolators.containers import OUTSIDE, Containers, container, names_in, read
+from tests.agent.isolators.containers import OUTSIDE, Containers, container, names_in, read, touch
 from tests.agent.waiting import eventually
 from tfmesos.agent import AgentFlags
+from tfmesos.agent.assembly import build_containerizer
+from tfmesos.metrics import Metrics
 from tfmesos.wire import mesos_pb2
 
 pytestmark = [pytest.mark.root, pytest.mark.cgroups]
@@ -30,6 +33,10 @@ def outside() -> Iterator[Path]:
 
 def volume(source: Path | str, place: str, mode: Any = V.RW) -> V:
     return V(host_path=str(source), container_path=place, mode=mode)
+
+
+def of_value() -> mesos_pb2.Secret:
+    return mesos_pb2.Secret(type=mesos_pb2.Secret.VALUE, value=mesos_pb2.Secret.Value(data=SECRET.encode()))
 
 
 def shared_directory() -> V:
@@ -136,7 +143,7 @@ async def test_a_secret_is_seen_in_the_container_only(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    secret = mesos_pb2.Secret(type=mesos_pb2.Secret.VALUE, value=mesos_pb2.Secret.Value(data=SECRET.encode()))
+    secret = of_value()
     source = V.Source(type=V.Source.SECRET, secret=secret)
     config = containers.configure(
         'cat /run/keys/it; echo; test "$KEY" = "$(cat /run/keys/it)" && echo same; echo told; sleep 1000',
@@ -173,3 +180,30 @@ async def test_files_of_an_image_are_a_volume(containers: Containers, flags: Age
     assert said.startswith("in a volume\nin a volume\nown\nin a volume\n")
     assert "Read-only file system" in said
     assert names_in(Path(flags.work_dir, "provisioner/containers")) == []
+
+
+async def test_what_a_container_was_given_is_taken_back_by_the_next_agent(
+    containers: Containers, flags: AgentFlags
+) -> None:
+    files = mesos_pb2.Image(type=mesos_pb2.Image.DOCKER, docker=mesos_pb2.Image.Docker(name="files"))
+    secret = V(source=V.Source(type=V.Source.SECRET, secret=of_value()), container_path="key", mode=V.RO)
+    info = container("box", V(image=files, container_path="files", mode=V.RW), secret)
+    line = "until test -e go; do sleep 0.05; done; cat key files/f"
+    config = replace(containers.configure(line, info), checkpoint=True)
+    await containers.start(config)
+    await containers.containerizer.close()
+
+    following = await build_containerizer(flags, Metrics())
+    await following.start()
+    await following.recover([config.id])
+    made = following.find(config.id)
+    assert made is not None
+    touch(config.directory, "go")
+    end = await made.wait()
+
+    assert (end.wait_status, read(config.directory, "stdout")) == (0, f"{SECRET}in a volume\n")
+    following.forget(config.id)
+    await following.close()
+    for place in ("run/secrets", "run/containers", "run/oci/bundles", "provisioner/containers"):
+        assert names_in(Path(flags.work_dir, place)) == []
+    assert holding(Path(flags.work_dir), config.directory) == []
