@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.agent.isolators.containers import OUTSIDE, Containers, container, nam
 from tests.agent.waiting import eventually
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.assembly import build_containerizer
+from tfmesos.agent.containerizer import LaunchFailed
 from tfmesos.metrics import Metrics
 from tfmesos.wire import mesos_pb2
 
@@ -207,3 +209,25 @@ async def test_what_a_container_was_given_is_taken_back_by_the_next_agent(
     for place in ("run/secrets", "run/containers", "run/oci/bundles", "provisioner/containers"):
         assert names_in(Path(flags.work_dir, place)) == []
     assert holding(Path(flags.work_dir), config.directory) == []
+
+
+async def test_no_race_gets_a_nested_container_out_of_the_sandbox_around_it(
+    containers: Containers, outside: Path
+) -> None:
+    (outside / "of-host").touch()
+    swap = f"mkdir common; while :; do mv common dir; ln -s {outside} common; rm common; mv dir common; done"
+    parent = await containers.start(containers.configure(swap, container("box")))
+    info = container("box", shared_directory())
+    came = []
+
+    for _ in range(12):
+        config = containers.configure("ls shared; echo came", info, parent.id)
+        with suppress(LaunchFailed):
+            nested = await containers.start(config)
+            await nested.wait()
+            came.append(read(nested.directory, "stdout"))
+
+    parent.kill(0.0)
+    await parent.wait()
+    (outside / "of-host").unlink()
+    assert not any("of-host" in said for said in came)
