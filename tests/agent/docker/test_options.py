@@ -185,6 +185,11 @@ def test_a_secret_is_not_in_the_command_line() -> None:
 SECRET_REFERENCE = {"name": "T", "type": "SECRET", "secret": {"type": "REFERENCE", "reference": {"name": "n"}}}
 SECRET_PRELOAD = {"name": "LD_PRELOAD", "type": "SECRET", "secret": {"type": "VALUE", "value": {"data": "eA=="}}}
 BRIDGE = {"network": "BRIDGE"}
+UNSERVED: tuple[dict[str, Any], ...] = (
+    {"tty_info": {}},
+    {"rlimit_info": {"rlimits": [{"type": "RLMT_NOFILE"}]}},
+    {"linux_info": {"effective_capabilities": {"capabilities": []}}},
+)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +206,10 @@ BRIDGE = {"network": "BRIDGE"}
             {"value": "x"},
             {"docker": {"network": "USER"}, "network_infos": [{}]},
             "No network name found in network info",
+        ),
+        *(
+            ({"value": "x"}, container, "is not supported in Docker containers; parameters of docker run are")
+            for container in UNSERVED
         ),
         ({"value": "x"}, {"hostname": "h"}, "Unable to set hostname with host network mode"),
         (

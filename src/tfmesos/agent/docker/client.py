@@ -44,6 +44,8 @@ class DockerClient:
             raise DockerError(f"docker info: the answer cannot be understood: {error!r}") from error
         if not isinstance(found, dict):
             raise DockerError(f"docker info: the answer cannot be understood: {found!r}")
+        if faults := found.get("ServerErrors"):  # Docker 20.10 counts the client's part as success
+            raise DockerUnreachable("; ".join(map(str, faults)) if isinstance(faults, list) else str(faults))
         return found
 
     async def inspect(self, *names: str) -> list[Inspection]:

@@ -67,6 +67,7 @@ def run_options(config: ContainerConfig, around: Surroundings) -> RunOptions:
     """Raises DockerError with Mesos' text for what cannot be."""
     assert config.container is not None
     container, docker = config.container, config.container.docker
+    _refuse_limits(container)
     resources = Resources.from_proto(config.resources)
     for share in config.shares.values():
         resources += share
@@ -95,6 +96,15 @@ def run_options(config: ContainerConfig, around: Surroundings) -> RunOptions:
         parameters=_parameters(docker, around.manages_gpus),
         arguments=arguments,
     )
+
+
+def _refuse_limits(container: mesos_pb2.ContainerInfo) -> None:
+    """What would be ignored otherwise, as in Mesos: nobody shall believe that it is in force."""
+    names = [f"linux_info.{field.name}" for field, _ in container.linux_info.ListFields()]
+    names += [name for name in ("rlimit_info", "tty_info") if container.HasField(name)]
+    for name in names:
+        if name != "linux_info.share_cgroups":
+            raise DockerError(f"{name} is not supported in Docker containers; parameters of docker run are")
 
 
 def _environment(config: ContainerConfig, around: Surroundings) -> Mapping[str, str]:
