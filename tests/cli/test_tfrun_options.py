@@ -8,7 +8,7 @@ from tfmesos.cli.run.values import parse_time
 
 OLD = """-w 3 -s 2 -m h:5050 -n name -C DOCKER -f -Cw 2 -Gw 1 -Mw 512 -Cs 0.5 -Gs 0 -Ms 256 -v
     -V /a -V /b:/c:ro -r role -e extra.json --worker-logs 0,2 -- cmd"""
-NEW = """-w 1 --local-worker --image i --shm 2g --env A=b --env C=d=e --time-limit 2m --fail-fast --no-placeholders
+NEW = """-w 1 --local-worker --image i --shm 2g --tensorboard logs --env A=b --env C=d=e --time-limit 2m --fail-fast --no-placeholders
     --checkpoint --dry-run c"""
 
 
@@ -85,6 +85,7 @@ def test_the_new_options() -> None:
     options = load(*NEW.split())
 
     assert (options.local_worker, options.image, options.shm, options.time_limit_s) == (True, "i", "2g", 120.0)
+    assert options.tensorboard == "logs"
     assert options.env == (("A", "b"), ("C", "d=e"))
     assert (options.fail_fast, options.no_placeholders, options.dry_run) == (True, True, True)
     assert options.checkpoint

@@ -5,6 +5,7 @@ import errno
 import logging
 import os
 import signal
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from tfmesos.api import HostedRun, build_container, find_master, working_directory
 from tfmesos.cli.run.options import TfrunOptions
@@ -23,7 +24,11 @@ def run(options: TfrunOptions) -> int:
     _open_standard_descriptors()
     level = logging.INFO if options.verbose else logging.ERROR
     logging.basicConfig(level=level, format="tfrun: %(message)s")
-    return asyncio.run(_run(build_options(options), find_master(options.master, os.environ)))
+    if options.tensorboard is not None:
+        from tfmesos.cli.run.tensorboard import check_tensorboard
+
+        check_tensorboard()
+    return asyncio.run(_run(build_options(options), find_master(options.master, os.environ), options.tensorboard))
 
 
 def dry_run(options: TfrunOptions) -> str:
@@ -60,12 +65,12 @@ def build_options(options: TfrunOptions) -> RunOptions:
     )
 
 
-async def _run(options: RunOptions, master: str | None) -> int:
+async def _run(options: RunOptions, master: str | None, logs: str | None) -> int:
     ending = _Ending()
     output = Terminal(ending.on_closed)
     hosted = HostedRun(options, master, output=output)
     ending.follow(hosted, output)
-    async with hosted:
+    async with hosted, _tensorboard(logs, output):
         outcome = await _outcome(hosted)
         await ending.wait()
     if outcome.text:
@@ -76,6 +81,14 @@ async def _run(options: RunOptions, master: str | None) -> int:
         await output.print_text(f"tfrun: {ending.lost}")
         return _UNWRITTEN
     return outcome.exit_status
+
+
+def _tensorboard(logs: str | None, output: Terminal) -> AbstractAsyncContextManager[None]:
+    if logs is None:
+        return nullcontext()
+    from tfmesos.cli.run.tensorboard import tensorboard
+
+    return tensorboard(logs, output.write_note)
 
 
 async def _outcome(hosted: HostedRun) -> Outcome:

@@ -90,6 +90,12 @@ class TfrunOptions:
     shm: str | None = option(
         "--shm", metavar="SIZE", default=None, help="size of the tasks' /dev/shm, as 512m or 2g (the agent's own)"
     )
+    tensorboard: str | None = option(
+        "--tensorboard",
+        metavar="LOGDIR",
+        default=None,
+        help="run TensorBoard for LOGDIR here, at a free port, while the job lives, and tell its address",
+    )
     env: tuple[tuple[str, str], ...] = option(
         "--env",
         metavar="NAME=VALUE",
