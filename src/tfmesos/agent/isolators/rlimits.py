@@ -38,13 +38,13 @@ class RlimitsIsolator(ViewIsolator):
         """Raises IsolationFailed for a limit that says no type, or one bound only, or is given twice."""
         if config.container is None or not self.wants_view(config):
             return LaunchEdits()
-        limits = tuple(map(self._within, _limits_of(config.container.rlimit_info)))
+        limits = tuple(self._within(config, limit) for limit in _limits_of(config.container.rlimit_info))
         return LaunchEdits(view=View(rlimits=limits))
 
-    def _within(self, limit: Rlimit) -> Rlimit:
+    def _within(self, config: ContainerConfig, limit: Rlimit) -> Rlimit:
         most = self._most_of(limit.type)
         if limit.hard > most:
-            _log.warning("%s: %s instead of %s, since this agent may not raise it", limit.type, most, limit.hard)
+            _log.warning("container %s has %s %s at most, which this agent may not raise", config.id, limit.type, most)
         return Rlimit(type=limit.type, hard=min(limit.hard, most), soft=min(limit.soft, most))
 
 
