@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -41,22 +42,27 @@ class Failed(Exception):
 class Cluster:
     """A master and an agent, and their tasks, one at a time."""
 
-    def __init__(self, directory: Path, python: str, cgroups_root: str) -> None:
+    def __init__(self, directory: Path, python: str, cgroups_root: str, images: Path | None = None) -> None:
+        """`images`: a directory of archives; then the agent's containers can have these."""
         from tfmesos.cgroups import Hierarchies
 
         self.unisolated = "it needs root" if os.geteuid() != 0 else Hierarchies.detect().faults("devices")
         self.isolation = "posix/gpus" if self.unisolated else "cgroups/devices,gpu/nvidia"
         self.volumes = directory / "agent" / "gpu"
-        self.python, self._directory, self._cgroups_root = python, directory, cgroups_root
+        self.python, self.directory, self.cgroups_root, self._images = python, directory, cgroups_root, images
         self._master, self._agent = _free_addresses()
         self._daemons: list[subprocess.Popen[bytes]] = []
         self._end = time.monotonic() + ALL_S
 
     def start(self) -> None:
         """Until the agent is registered. Raises Failed."""
-        flags = [f"--master={self._master}", f"--isolation={self.isolation}", f"--cgroups_root={self._cgroups_root}"]
+        flags = [f"--master={self._master}", f"--isolation={self.isolation}", f"--cgroups_root={self.cgroups_root}"]
+        if self._images is not None:
+            flags[1] += ",filesystem/linux,docker/runtime"
+            flags += ["--image_providers=docker", f"--docker_registry={self._images}"]
+            flags += [f"--docker_store_dir={self.directory}/store"]
         self._start("master", self._master)
-        agent, log = self._start("agent", self._agent, f"--runtime_dir={self._directory}/run", *flags)
+        agent, log = self._start("agent", self._agent, f"--runtime_dir={self.directory}/run", *flags)
         until = time.monotonic() + self._time_s()
         while " registered with " not in log.read_text():
             if agent.poll() is not None or time.monotonic() > until:
@@ -85,22 +91,29 @@ class Cluster:
 
     def task(self, python: str, what: str, gpus: int | None) -> dict[str, Any]:
         """What gpu_task.py finds in a task with so many GPUs, or in none (None). Raises Failed."""
-        answer, errors = self._directory / f"{what}-{gpus}", self._directory / "errors"
+        answer, errors = self.directory / f"{what}-{gpus}", self.directory / "errors"
         argv = ["env", f"LD_LIBRARY_PATH={os.environ.get('LD_LIBRARY_PATH', '')}"]  # no task has it from its agent
         argv += [python, str(SCRIPTS / "gpu_task.py"), what, str(answer)]
         if gpus is not None:
-            words = [f"--master={self._master}", "--name=check", "--framework_capabilities=GPU_RESOURCES"]
-            words += [f"--resources=cpus:0.1;mem:64;gpus:{gpus}", f"--command={shlex.join(argv)} 2>{errors}"]
-            argv = [sys.executable, "-m", "tfmesos.cli.mesos_execute", *words]
-        said = self._run(argv) + (errors.read_text() if errors.exists() else "")
-        if not answer.exists():
-            raise Failed(f"{what} told nothing: {' | '.join(said.splitlines()[-4:])}")
-        return json.loads(answer.read_text())  # type: ignore[no-any-return]
+            argv = self._execute(f"{shlex.join(argv)} 2>{errors}", gpus)
+        return _answer(answer, self._run(argv) + (errors.read_text() if errors.exists() else ""))
+
+    def task_in(self, image: str, gpus: int) -> dict[str, Any]:
+        """What gpu_task.py sees in a task with this image, which has a Python and nothing else. Raises Failed."""
+        look = ["python3", "-c", (SCRIPTS / "gpu_task.py").read_text(), "look", "answer"]
+        said = self._run(self._execute(shlex.join(look), gpus, f"--docker_image={image}"))
+        sandboxes = self.directory.glob("agent/slaves/latest/frameworks/*/executors/check/runs/latest")
+        return _answer(next(sandboxes, self.directory) / "answer", said)
+
+    def _execute(self, command: str, gpus: int, *more: str) -> list[str]:
+        words = [f"--master={self._master}", "--name=check", "--framework_capabilities=GPU_RESOURCES", *more]
+        words += [f"--resources=cpus:0.1;mem:64;gpus:{gpus}", f"--command={command}"]
+        return [sys.executable, "-m", "tfmesos.cli.mesos_execute", *words]
 
     def _start(self, name: str, address: str, *words: str) -> tuple[subprocess.Popen[bytes], Path]:
-        log, (ip, _, port) = self._directory / f"{name}.log", address.partition(":")
+        log, (ip, _, port) = self.directory / f"{name}.log", address.partition(":")
         argv = [sys.executable, "-m", f"tfmesos.cli.mesos_{name}", f"--ip={ip}", f"--port={port}"]
-        argv += [f"--work_dir={self._directory}/{name}", *words]
+        argv += [f"--work_dir={self.directory}/{name}", *words]
         with log.open("wb") as output:
             self._daemons.append(subprocess.Popen(argv, env=_environment(), stdout=output, stderr=output))
         return self._daemons[-1], log
@@ -112,6 +125,12 @@ class Cluster:
 
     def _time_s(self) -> float:
         return max(1.0, min(ONE_S, self._end - time.monotonic()))
+
+
+def _answer(file: Path, said: str) -> dict[str, Any]:
+    if not file.exists():
+        raise Failed(f"a task told nothing: {' | '.join(said.splitlines()[-4:])}")
+    return json.loads(file.read_text())  # type: ignore[no-any-return]
 
 
 def _free_addresses() -> tuple[str, str]:
@@ -127,15 +146,15 @@ def _environment() -> dict[str, str]:
 class Checks:
     """Named by their methods, in order; each returns what it found."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, archive: Path | None) -> None:
+        self._cluster, self._archive = cluster, archive
         self._driver_version = ""
         self._minors: dict[str, int] = {}  # of the cards, by the UUIDs of GPUs
         self._looks: dict[int, dict[str, Any] | None] = {}
 
     def all(self) -> tuple[Callable[[], str], ...]:
         return (self.discovery, self.allowed_open, self.denied_open, self.uvm, self.visible_devices,
-                self.cuda, self.volume, self.training_step, self.given_back)  # fmt: skip
+                self.cuda, self.volume, self.image, self.training_step, self.given_back)  # fmt: skip
 
     def driver(self) -> str:
         from tfmesos.agent.gpu import NvmlMissing, discover
@@ -195,6 +214,25 @@ class Checks:
         text = f"{len([*volume.glob('lib*/*')])} libraries and names; its nvidia-smi lists {len(listed)} UUIDs"
         return _expect(self._minors.keys() <= listed, text)
 
+    def image(self) -> str:
+        if self._cluster.unisolated:
+            raise NotPossible(self._cluster.unisolated)
+        if missing := [tool for tool in ("runc", "skopeo", "umoci") if shutil.which(tool) is None]:
+            raise NotPossible(f"it needs {', '.join(missing)}")
+        directory = self._cluster.directory / "image"
+        directory.mkdir()
+        archive = self._archive or _made_image(directory / "check:latest.tar")
+        cluster = Cluster(directory, sys.executable, f"{self._cluster.cgroups_root}/image", archive.parent)
+        try:
+            cluster.start()
+            seen = cluster.task_in(archive.stem, 1)
+        finally:
+            cluster.close()
+        cards = {path for path in seen["nodes"] if path[-1].isdigit()}
+        own = {f"/dev/nvidia{minor}" for uuid, minor in self._minors.items() if uuid == seen["visible"]}
+        text = f"CUDA_VISIBLE_DEVICES is {seen['visible']}, nodes {', '.join(seen['nodes'])}; CUDA: {seen['cuda']}"
+        return _expect(cards == own and (seen["cuda"] == 1 or "undefined symbol" in str(seen["cuda"])), text)
+
     def training_step(self) -> str:
         self.cuda()
         step = self._cluster.task(self._cluster.python, "train", 1)
@@ -223,6 +261,15 @@ class Checks:
         return _expect(all(answer in OPENS for answer in tried.values()), str(tried))
 
 
+def _made_image(archive: Path) -> Path:
+    script = SCRIPTS.parent / "docker" / "offline_image.py"
+    argv = [sys.executable, str(script), f"--tag={archive.stem}", str(archive)]
+    made = subprocess.run(argv, capture_output=True, text=True)
+    if made.returncode:
+        raise NotPossible(f"no image can be made here, give one by --image: {made.stderr.strip()}")
+    return archive
+
+
 def _expect(is_so: bool, text: str) -> str:
     if not is_so:
         raise Failed(text)
@@ -249,12 +296,18 @@ def main() -> int:
         default=f"check-gpu-{os.getpid()}",
         help="cgroup beneath which the agent's containers have theirs",
     )
+    parser.add_argument(
+        "--image",
+        type=Path,
+        metavar="FOLDER/NAME:TAG.tar",
+        help="a `docker save` archive of an image with a python3; without it one is made of this machine's Debian",
+    )
     options = parser.parse_args()
     sys.path.insert(0, str(SOURCES))
     with tempfile.TemporaryDirectory(prefix="check-gpu-") as directory:
         cluster = Cluster(Path(directory), options.python, options.cgroups_root)
         try:
-            checks = Checks(cluster)
+            checks = Checks(cluster, options.image)
             for first in (checks.driver, checks.agent):  # nothing goes without these
                 if (verdict := _verdict(first)) != "ok":
                     return 2 if verdict == "not possible" else 1
