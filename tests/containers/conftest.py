@@ -17,7 +17,7 @@ StartImageCluster = Callable[..., ImageCluster]
 
 REPLICA = '''
 """In the place of a training in replica mode: a server that tells a number, and workers that ask for it."""
-import argparse, os, socket, time
+import argparse, os, pwd, socket, time
 
 parser = argparse.ArgumentParser()
 for name in ("ps_hosts", "worker_hosts", "job_name", "worker_index"):
@@ -43,7 +43,8 @@ if given.job_name == "ps":
     while True:
         server.accept()[0].sendall(b"42")
 gpus = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-print(given.worker_index, "was told", asked(), "in", os.environ["MESOS_SANDBOX"], "with GPUs:", len(gpus), flush=True)
+user = pwd.getpwuid(os.getuid()).pw_name
+print(user, given.worker_index, "was told", asked(), "in", os.environ["MESOS_SANDBOX"], "with GPUs:", len(gpus))
 '''
 REPLICA_ARGUMENTS = (
     "--ps_hosts", "{ps_hosts}", "--worker_hosts", "{worker_hosts}", "--job_name", "{job_name}",
@@ -66,11 +67,14 @@ def shelf(tmp_path_factory: pytest.TempPathFactory, python_archive: Path) -> Ite
 
 @pytest.fixture
 def start_image_cluster(shelf: Shelf, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartImageCluster]:
-    """Starts a master and an agent: the agent's flags, and the keyword arguments of ImageCluster (`shelf`: another)."""
+    """Starts a master and an agent: the agent's flags, and the keyword arguments of ImageCluster.
+
+    `shelf`, `directory`: others than the usual; into the usual directory no other user gets.
+    """
     started: list[ImageCluster] = []
 
-    def start(*flags: str, shelf: Shelf = shelf, **options: Any) -> ImageCluster:
-        cluster = ImageCluster(tmp_path_factory.mktemp("containers"), shelf, *flags, **options)
+    def start(*flags: str, shelf: Shelf = shelf, directory: Path | None = None, **options: Any) -> ImageCluster:
+        cluster = ImageCluster(directory or tmp_path_factory.mktemp("containers"), shelf, *flags, **options)
         started.append(cluster)
         cluster.start()
         return cluster

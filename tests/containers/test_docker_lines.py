@@ -10,7 +10,9 @@ import pty
 import select
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,20 +48,32 @@ def images(shelf: Shelf, dockerd: Dockerd) -> None:
         dockerd.run("load", "--input", archive)
 
 
+def write_programs(folder: Path) -> None:
+    """What is in /nfs on the page."""
+    (folder / "mnist").mkdir()
+    (folder / "mnist" / "mnist_replica.py").write_text(REPLICA)
+    for name in ("mnist/mnist.py", "plus.py"):
+        (folder / name).write_text(IN_GRAPH)
+
+
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """What is in /nfs on the page."""
-    (tmp_path / "mnist").mkdir()
-    (tmp_path / "mnist" / "mnist_replica.py").write_text(REPLICA)
-    for name in ("mnist/mnist.py", "plus.py"):
-        (tmp_path / name).write_text(IN_GRAPH)
+    write_programs(tmp_path)
     return tmp_path
 
 
-def type_line(name: str, cluster: ImageCluster, programs: Path, engine: Dockerd) -> str:
+@pytest.fixture
+def everybodys() -> Iterator[Path]:
+    """A directory that other users get into, unlike pytest's."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def type_line(name: str, cluster: ImageCluster, programs: Path, engine: Dockerd, user: str = "`id -u`") -> str:
     """What is shown; it ends well."""
     (line,) = documented_lines("images.md", name)
-    line = line.replace("mesos-master:5050", cluster.address).replace("/nfs/", f"{programs}/")
+    line = line.replace("`id -u`", user).replace("mesos-master:5050", cluster.address).replace("/nfs/", f"{programs}/")
     status, shown = typed(line, engine)
     assert status == 0, shown
     return shown
@@ -74,10 +88,24 @@ def test_on_cpus(start_image_cluster: StartImageCluster, dockerd: Dockerd, progr
     in_graph = type_line("fine-grained mode, CPU", cluster, programs, dockerd)
     plus = type_line("plus", cluster, programs, dockerd)
 
-    assert "[worker:0] 0 was told 42 in /mnt/mesos/sandbox with GPUs: 0\n" in replica
+    assert "[worker:0] root 0 was told 42 in /mnt/mesos/sandbox with GPUs: 0\n" in replica
     for shown in (in_graph, plus):
         assert shown.count("a task in /mnt/mesos/sandbox with GPUs: 0\n") == 2
         assert shown.endswith("all is well\n")
+    assert cluster.wait_nothing_left() == []
+
+
+@wants_debians_python
+@pytest.mark.usefixtures("images")
+def test_as_another_user(start_image_cluster: StartImageCluster, dockerd: Dockerd, everybodys: Path) -> None:
+    # Given a user whom the image does not know
+    user = "_apt"
+    cluster = start_image_cluster(directory=everybodys)
+    write_programs(everybodys)
+    # When they run a job
+    shown = type_line("replica mode, CPU", cluster, everybodys, dockerd, user=f"`id -u {user}`")
+    # Then its tasks are theirs
+    assert f"[worker:0] {user} 0 was told 42 in /mnt/mesos/sandbox with GPUs: 0\n" in shown
     assert cluster.wait_nothing_left() == []
 
 
@@ -92,7 +120,7 @@ def test_on_gpus(
     replica = type_line("replica mode, GPU", cluster, programs, dockerd)
     in_graph = type_line("fine-grained mode, GPU", cluster, programs, dockerd)
 
-    assert "[worker:0] 0 was told 42 in /mnt/mesos/sandbox with GPUs: 1\n" in replica
+    assert "[worker:0] root 0 was told 42 in /mnt/mesos/sandbox with GPUs: 1\n" in replica
     assert in_graph.count("a task in /mnt/mesos/sandbox with GPUs: 1\n") == 2
     assert in_graph.endswith("all is well\n")
     assert cluster.wait_nothing_left() == []

@@ -27,7 +27,7 @@ def assert_succeeded(result: Executed) -> None:
     assert result.status == 0, result.text
     lines = result.text.splitlines()
     for index in range(2):
-        assert f"[worker:{index}] {index} was told 42 in /mnt/mesos/sandbox with GPUs: 0" in lines
+        assert f"[worker:{index}] root {index} was told 42 in /mnt/mesos/sandbox with GPUs: 0" in lines
 
 
 def test_with_the_mesos_containerizer(start_image_cluster: StartImageCluster, tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ class Dockerd:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        self._end_shims()
         self._remove_cgroups()
         subprocess.run(["ip", "link", "delete", self._bridge], check=True)
         shutil.rmtree(self.folder / "data")  # much, and of no use to who looks for a fault
@@ -152,6 +153,14 @@ class Dockerd:
                 return
             time.sleep(0.05)
         raise TimeoutError(f"dockerd does not answer: {self.log.read_text(errors='replace')[-2000:]}")
+
+    def _end_shims(self) -> None:
+        """Those of containers that an engine before has not seen the end of: it was killed."""
+        socket = f"{self.folder}/exec/containerd/containerd.sock".encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has gone
+                if socket in (process / "cmdline").read_bytes().split(b"\0"):
+                    os.kill(int(process.name), signal.SIGKILL)
 
     def _remove_cgroups(self) -> None:
         deadline = time.monotonic() + 10

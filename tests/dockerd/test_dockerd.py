@@ -25,13 +25,15 @@ def test_goes_without_a_trace(start_dockerd: StartDockerd) -> None:
     # Given an engine that was killed, started again, and runs a container
     engine = start_dockerd()
     engine.load(busybox_image(cmd=["sleep", "1000"]), "it:1")
+    engine.run("run", "--detach", "it:1")
     engine.kill()
     engine.start()
     engine.run("run", "--detach", "--publish=127.0.0.1:0:80", "it:1")
     assert cgroups_below(engine.cgroup_parent)
     # When it is stopped
     engine.stop()
-    # Then there is no cgroup, no mount and no bridge of it
+    # Then there is no process, no cgroup, no mount and no bridge of it
+    assert subprocess.run(["pgrep", "--full", str(engine.folder)]).returncode == 1
     assert not cgroups_below(engine.cgroup_parent)
     assert str(engine.folder) not in Path("/proc/self/mountinfo").read_text()
     links = subprocess.run(["ip", "-o", "link"], check=True, capture_output=True, text=True).stdout
