@@ -114,8 +114,14 @@ def test_volumes_without_an_image_are_seen_by_the_tasks_alone(workplace: Workpla
     assert not list(target.iterdir())
 
 
-def test_an_image_without_python3_is_told(workplace: Workplace, shelf: dict[str, str]) -> None:
-    result = run(workplace, shelf, "--image", "bare:1", "-w", "1", "--", "true")
+@pytest.mark.parametrize("kind", ["MESOS", "DOCKER"])
+def test_an_image_without_python3_is_told(
+    workplace: Workplace, shelf: dict[str, str], dockerd: Dockerd, kind: str
+) -> None:
+    dockerd.load(busybox_image(), "bare:1")
+    settings = {**shelf, "MESOS_DOCKER_SOCKET": str(dockerd.socket)}
+
+    result = run(workplace, settings, "-C", kind, "--image", "bare:1", "-w", "1", "--", "true")
 
     assert result.status not in (0, 2)
     assert "the image 'bare:1' has no python3, which TFMesos needs to start a task" in result.errors
