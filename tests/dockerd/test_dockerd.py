@@ -24,7 +24,7 @@ def test_pulls_from_the_registry(dockerd: Dockerd, registry: Registry) -> None:
 def test_goes_without_a_trace(start_dockerd: StartDockerd) -> None:
     # Given an engine that was killed, started again, and runs a container
     engine = start_dockerd()
-    engine.load(busybox_image(cmd=["sleep", "1000"]), "it:1")
+    engine.load(busybox_image(cmd=["sh", "-c", "trap exit TERM; sleep 1000 & wait"]), "it:1")
     engine.run("run", "--detach", "it:1")
     engine.kill()
     engine.start()
