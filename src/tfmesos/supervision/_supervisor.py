@@ -38,6 +38,8 @@ class Supervisor:
         self._life = Life()
         self._main_pid = 0
         self._is_main_there = False
+        self._deaf: list[int] = []
+        """Processes that count as ended by SIGTERM when SIGKILL has ended them."""
         self._starting: Starting | None = None
         self._strays: dict[int, int] = {}
         """How processes ended while it was not known yet which is the main one."""
@@ -167,6 +169,8 @@ class Supervisor:
         main_status = dict(ended).get(self._main_pid) if self._is_main_there else None
         if main_status is not None:
             self._is_main_there = False  # from now on its pid may be another process'
+        if main_status == SIGKILL and self._main_pid in self._deaf:
+            main_status = int(SIGTERM)
         self._perform(self._life.reaped(main_status, left=left, now=monotonic()))
 
     def _on_made(self, starting: "Starting", *, left: bool) -> None:
@@ -190,7 +194,7 @@ class Supervisor:
             elif action is Action.RECORD:
                 self._note()
             elif action is Action.TERMINATE_TREE:
-                signal_tree(os.getpid(), SIGTERM)
+                self._deaf = signal_tree(os.getpid(), SIGTERM)
             elif action is Action.KILL_TREE:
                 signal_tree(os.getpid(), SIGKILL)
             elif action is Action.REPORT_ENDED:

@@ -8,7 +8,7 @@ group or session.
 import ctypes
 import os
 from collections.abc import Collection
-from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
+from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM, Signals
 
 from tfmesos.supervision._freezer import thaw
 from tfmesos.supervision.processes import PARENT, read_stat
@@ -55,21 +55,37 @@ def children_by_parent(parent: int) -> list[int]:
     return [pid for pid, stat in stats if stat is not None and int(stat[PARENT]) == parent]
 
 
-def signal_tree(root: int, signal: Signals, *, spare: Collection[int] = ()) -> None:
+def signal_tree(root: int, signal: Signals, *, spare: Collection[int] = ()) -> list[int]:
     """Send it to all descendants of `root`, but not to those children in `spare` nor below them.
 
     All are stopped first, parents before their children, until a walk finds nobody new: so none can fork itself away,
     and no pid can be reaped and given to another process meanwhile. Then each gets the signal and is continued, also
     if it had been stopped before; what is to die also if it had been frozen.
+
+    Returns whom SIGTERM would not have reached: they get SIGKILL, as if it had its usual meaning for them.
     """
     pids = _freeze(root, spare)
+    deaf = [pid for pid in pids if _is_deaf(pid) and not children_of(pid)] if signal == SIGTERM else []
     for pid in pids:
-        _send(pid, signal)
+        _send(pid, SIGKILL if pid in deaf else signal)
     if signal == SIGKILL:
         thaw(pids)
     else:
         for pid in pids:
             _send(pid, SIGCONT)
+    return deaf
+
+
+def _is_deaf(pid: int) -> bool:
+    """Whether SIGTERM is dropped: for the first process of a pid namespace, without a handler (pid_namespaces(7))."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            fields = dict(line.split(b":", 1) for line in file if b":" in line)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    numbers = fields.get(b"NSpid", b"").split()
+    minded = int(fields.get(b"SigCgt", b"0"), 16) | int(fields.get(b"SigIgn", b"0"), 16)
+    return len(numbers) > 1 and numbers[-1] == b"1" and not minded >> (SIGTERM - 1) & 1
 
 
 def _freeze(root: int, spare: Collection[int]) -> list[int]:

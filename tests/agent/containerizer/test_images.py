@@ -334,6 +334,15 @@ def agent_process(flags: AgentFlags, fate: str) -> tuple[subprocess.Popen[bytes]
     return agent, int(agent.stdout.readline())
 
 
+async def test_the_first_process_of_a_namespace_heeds_sigterm_as_any_other(
+    restart: Restart, configure: Configure
+) -> None:
+    container = await run(await restart(), configure("echo ready; exec sleep 1000", container=with_image()))
+    assert await eventually(lambda: output(container) == "ready\n")
+    container.kill(1000.0)
+    assert await status_of(container) == signal.SIGTERM
+
+
 @pytest.mark.parametrize("image", ["box", None])
 async def test_the_supervisor_and_the_fork_server_are_lost(
     restart: Restart, configure: Configure, image: str | None

@@ -27,6 +27,7 @@ from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind, R
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.sandboxes.trees import remove_tree
+from tfmesos.agent.uninterrupted import finish
 from tfmesos.wire import mesos_pb2
 
 FORMAT = 2
@@ -88,7 +89,7 @@ class RuntimeDir:
         self._there.update(config.id.lineage())
         if self.path_of(config.id) in self._leaving:
             await self.wait_removed()
-        return await asyncio.to_thread(self._add, config)
+        return await finish(asyncio.to_thread(self._add, config))
 
     def _add(self, config: ContainerConfig) -> str:
         path = self.path_of(config.id)
