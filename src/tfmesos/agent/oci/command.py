@@ -18,7 +18,7 @@ EXECUTE = 3
 LOWER, UPPER, WORK = "lower", "upper", "work"
 """Links to the directories of an overlay."""
 
-_IN_OWN_NAMESPACE = ("unshare", "--mount", "--propagation", "slave", "--", "sh", "-uc")
+_IN_OWN_NAMESPACE = ("--mount", "--propagation", "slave", "--", "/bin/sh", "-uc")
 _FAILING = f"""fail() {{
     printf '{{"level":"error","msg":"%s"}}\\n' "$(printf %s "$*" | tr '"\\\\\\n' "'/ ")" >> {LOG}
     exit 1
@@ -70,24 +70,31 @@ class Steps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """Those of one runtime, whose knowledge of its containers is in the directory `state`."""
+    """Those of one runtime, whose knowledge of its containers is in the directory `state`; all by whole paths."""
 
     program: str
+    unshare: str
     state: str
 
     def run(self, name: str, steps: Steps, *, has_terminal: bool) -> tuple[str, ...]:
         """Make a container of the bundle in the working directory; it goes on when this has ended."""
         options = _options(steps, has_terminal=has_terminal)
-        return _after(steps, (*self._logging(), "run", *options, "--bundle", ".", name))
+        return self._after(steps, (*self._logging(), "run", *options, "--bundle", ".", name))
 
     def execute(self, name: str, steps: Steps, *, has_terminal: bool) -> tuple[str, ...]:
         """Start the process of the bundle's process.json in a container that runs."""
         options = _options(steps, has_terminal=has_terminal)
-        return _after(steps, (*self._logging(), "exec", *options, "--process", PROCESS, name))
+        return self._after(steps, (*self._logging(), "exec", *options, "--process", PROCESS, name))
 
     def delete(self, name: str) -> tuple[str, ...]:
         """End what is left of a container and forget it; nothing to do if it is not known."""
         return (*self._program(), "delete", "--force", name)
+
+    def _after(self, steps: Steps, runtime: tuple[str, ...]) -> tuple[str, ...]:
+        if steps == Steps():
+            return runtime
+        script, arguments = _script(steps)
+        return (self.unshare, *_IN_OWN_NAMESPACE, script, "sh", *arguments, *runtime)
 
     def _logging(self) -> tuple[str, ...]:
         return (*self._program(), "--log", LOG, "--log-format", "json")
@@ -101,9 +108,8 @@ class Commands:
         return (self.program, "--root", self.state, "--rootless=true")
 
 
-def _after(steps: Steps, runtime: tuple[str, ...]) -> tuple[str, ...]:
-    if steps == Steps():
-        return runtime
+def _script(steps: Steps) -> tuple[str, list[str]]:
+    """With its arguments."""
     script, arguments = _FAILING, []
     if steps.is_overlay or steps.is_host:
         script += _OVERLAY if steps.is_overlay else _HOST
@@ -114,7 +120,7 @@ def _after(steps: Steps, runtime: tuple[str, ...]) -> tuple[str, ...]:
     if steps.execute is not None:
         script += _EXECUTE
         arguments += steps.execute
-    return (*_IN_OWN_NAMESPACE, script + _RUN, "sh", *arguments, *runtime)
+    return script + _RUN, arguments
 
 
 def _options(steps: Steps, *, has_terminal: bool) -> tuple[str, ...]:

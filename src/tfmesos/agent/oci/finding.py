@@ -29,7 +29,7 @@ def find_program(wanted: str | None, rights: Rights, usual: Sequence[str] = USUA
     if os.geteuid() != 0:
         raise BadAgentFlags(f"{_WHAT} need an agent that runs as root")
     names = usual if wanted is None else (wanted,)
-    found = [path for name in names if (path := shutil.which(name, path=SEARCH_PATH)) is not None]
+    found = [path for name in names if (path := _path_of(name)) is not None]
     if not found and wanted is not None:
         raise BadAgentFlags(f"--oci_runtime: there is no program {wanted!r}")
     if not found:
@@ -47,7 +47,7 @@ def fault_of(program: str, rights: Rights) -> str | None:
     """Why it cannot make containers here, by its own words; None if it can."""
     with tempfile.TemporaryDirectory(prefix="tfmesos-oci-") as directory:
         bundle = Path(directory)
-        commands = Commands(program=program, state=str(bundle / "state"))
+        commands = commands_of(program, bundle / "state")
         (bundle / "rootfs").mkdir()
         name = f"tfmesos-{uuid.uuid4().hex}"
         place = Place(rootfs=str(bundle / "rootfs"), cgroup=f"/{name}", has_host_root=True)
@@ -61,6 +61,15 @@ def fault_of(program: str, rights: Rights) -> str | None:
         if started.returncode == 0:
             return None
         return _last_error(bundle / command.LOG) or started.stdout.strip() or f"exit status {started.returncode}"
+
+
+def commands_of(program: str, state: Path) -> Commands:
+    """`state`: a directory for the runtime's own use."""
+    return Commands(program=program, unshare=_path_of("unshare") or "unshare", state=str(state))
+
+
+def _path_of(name: str) -> str | None:
+    return shutil.which(name, path=SEARCH_PATH)
 
 
 def _program(directory: str) -> ProcessSpec:

@@ -33,9 +33,9 @@ from tfmesos.agent.images import Root
 from tfmesos.agent.isolators import IsolationFailed, Limitation, Mount, Namespace, Node, Prepared, View
 from tfmesos.agent.isolators.container_cgroups import lineage_of
 from tfmesos.agent.oci import command
-from tfmesos.agent.oci.command import Commands, Steps
+from tfmesos.agent.oci.command import Steps
 from tfmesos.agent.oci.config import Place, container_json, process_json
-from tfmesos.agent.oci.finding import find_program
+from tfmesos.agent.oci.finding import commands_of, find_program
 from tfmesos.agent.oci.nodes import set_nodes
 from tfmesos.agent.oci.rights import Rights
 from tfmesos.agent.sandboxes.trees import remove_tree
@@ -59,7 +59,7 @@ class OciRuntime:
         self._cgroups_root = cgroups_root
         self._state = directory / "state"
         self._bundles = directory / "bundles"
-        self._commands = Commands(program=program, state=str(self._state))
+        self._commands = commands_of(program, self._state)
         self._rights = rights
 
     @classmethod
@@ -141,7 +141,9 @@ class OciRuntime:
 
     def _prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> tuple[str, ...]:
         bundle = self._bundles / name_of(config.id)
-        os.makedirs(bundle, _MODE)
+        for directory in (bundle.parent.parent, bundle.parent):
+            directory.mkdir(mode=_MODE, parents=True, exist_ok=True)
+        bundle.mkdir(mode=_MODE)
         spec, execute = _named(spec, bundle)
         if config.is_debug:
             around = self._container_around(config.id)
