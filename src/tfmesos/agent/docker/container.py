@@ -138,11 +138,11 @@ class DockerContainer:
         """Its end is wanted by now: what is left is killed. `may_start`: an engine is there that may still start it."""
         left = await asyncio.to_thread(self._left)
         for pid in left:
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):  # an agent that is not root has to wait for the engine
                 os.kill(pid, signal.SIGKILL)
         self._has_run = self._has_run or bool(left)
         now = asyncio.get_running_loop().time()
-        if may_start:
+        if may_start or os.geteuid() != 0:  # who is not root does not find them
             self._start_until = now + _START_S
         return not left and (self._has_run or now > self._start_until)
 

@@ -37,5 +37,5 @@ def exec_command(client: DockerClient, config: ContainerConfig) -> tuple[str, ..
 async def end_programs(container_id: str) -> None:
     """Its client has ended: what it has left in the container does, too."""
     for pid in await asyncio.to_thread(marked_by, f"{_MARK}={container_id}"):
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
