@@ -1,7 +1,6 @@
 """What makes a program in a supervisor's place: a container runtime, which leaves it to the supervisor and ends."""
 
 import os
-import re
 from posixpath import dirname
 
 from tfmesos.supervision._frames import Program
@@ -20,7 +19,7 @@ from tfmesos.supervision._program import (
 
 _PATH = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAX_LOG = 64 << 10
-_EXECUTION = re.compile(r'exec(?:utable file)?:? [`"\'](?P<file>.*?)[`"\']:? (?P<reason>.*)', re.DOTALL)
+_EXECUTION = r'exec(?:utable file)?:? [`"\'](?P<file>.*?)[`"\']:? (?P<reason>.*)'
 """runc 1.1: `exec: "x": permission denied`; crun 1.8: `executable file `x` not found in $PATH: No such file …`."""
 
 
@@ -82,11 +81,13 @@ class Starting:
             raise StartError.of("read", self._pid_file, "it holds no pid") from error
 
     def _failure(self, wait_status: int) -> StartError:
+        import re  # only for failures
+
         message = _last_error(self._log_file)
         if message is None:
             ending = f"it ended with {os.waitstatus_to_exitcode(wait_status)} and told no reason"
             return StartError.of("make the container by", self._argv[0], ending)
-        execution = _EXECUTION.search(message)
+        execution = re.search(_EXECUTION, message, re.DOTALL)
         if execution is None:
             return StartError(f"cannot make the container: {message}")
         return StartError.of("execute", os.fsencode(execution["file"]), execution["reason"], is_execution=True)

@@ -362,3 +362,19 @@ async def test_the_supervisor_and_the_fork_server_are_lost(
 
 def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+async def test_a_user_is_the_same_in_an_image_and_owns_what_it_writes(
+    flags: AgentFlags, configure: Configure, tmp_path: Path
+) -> None:
+    for directory in (tmp_path, *tmp_path.parents[:2]):
+        directory.chmod(0o755)
+    containerizer = await build_containerizer(dataclasses.replace(flags, switch_user=True), Metrics())
+    await containerizer.start()
+    line = f"echo $(id -u):$(id -g); cat told; touch {SANDBOX}/mine; touch /tmp/mine; exit 2"
+    container = await run(containerizer, configure(line, container=with_image(), user="nobody"))
+    status = await status_of(container)
+    owners = {path.name: path.stat().st_uid for path in Path(container.directory).iterdir()}
+    await containerizer.close(end_detached=True)
+    assert (status, output(container)) == (2 << 8, "65534:65534\nby the image\n")
+    assert owners == {"stdout": 65534, "stderr": 65534, "mine": 65534}
