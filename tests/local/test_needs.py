@@ -11,7 +11,7 @@ import pytest
 from tfmesos.agent import AgentFlags
 from tfmesos.launcher import Containerizer, ContainerOptions, Job, RunOptions, Volume
 from tfmesos.local import LocalNeeds, LocalRefusal, check_options
-from tfmesos.local.agent_flags import build_flags, contained
+from tfmesos.local.agent_flags import build_flags, contained, volume_directory
 from tfmesos.local.handover import Answer, Handover
 from tfmesos.local.machine import Machine, read_machine, resources_text, size_notes
 from tfmesos.resources import Resources
@@ -149,6 +149,7 @@ def test_a_job_in_docker_needs_the_engine_only() -> None:
 def test_images_are_kept_in_the_users_cache(tmp_path: Path) -> None:
     assert flags({"XDG_CACHE_HOME": str(tmp_path)}).docker_store_dir == f"{tmp_path}/tfmesos/images"
     assert flags({"XDG_CACHE_HOME": "x"}).docker_store_dir.endswith("/.cache/tfmesos/images")
+    assert volume_directory({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "tfmesos/gpu"
 
 
 def test_the_user_says_where_this_machine_keeps_things_and_nothing_else() -> None:

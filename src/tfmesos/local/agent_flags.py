@@ -3,12 +3,13 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from tfmesos.agent import AgentFlags
 from tfmesos.flags import load_flags
 from tfmesos.local.needs import LocalNeeds
 
-__all__ = ["USERS_VARIABLES", "build_flags", "contained", "counted", "enforced"]
+__all__ = ["USERS_VARIABLES", "build_flags", "contained", "counted", "enforced", "volume_directory"]
 
 USERS_VARIABLES = (
     "MESOS_DOCKER",
@@ -74,6 +75,11 @@ def contained(flags: AgentFlags, needs: LocalNeeds) -> AgentFlags:
     names += [_ENFORCED] if needs.gpus else []
     providers = ("DOCKER",) if needs.image is not None else ()
     return replace(flags, launcher="linux", isolation=",".join(names), image_providers=providers)
+
+
+def volume_directory(environ: Mapping[str, str]) -> Path:
+    """Where the NVIDIA driver's files for images are: one copy for all runs, which may be hundreds of megabytes."""
+    return Path(_cache_home(environ)) / "tfmesos" / "gpu"
 
 
 def _cache_home(environ: Mapping[str, str]) -> str:

@@ -3,14 +3,14 @@
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfmesos.agent import Agent, AgentFlags, BadAgentFlags
 from tfmesos.agent.gpu import GpuSupply, find_gpus
 from tfmesos.agent.images import BadReference, Reference
 from tfmesos.discovery import build_detector
 from tfmesos.launcher import NeverFits
-from tfmesos.local.agent_flags import contained, counted, enforced
+from tfmesos.local.agent_flags import contained, counted, enforced, volume_directory
 from tfmesos.local.errors import LocalRefusal
 from tfmesos.local.gpus import allot
 from tfmesos.local.locks import NameLocks
@@ -63,10 +63,11 @@ class AgentStart:
 
     async def _find(self, needs: LocalNeeds) -> GpuSupply:
         try:
-            return await find_gpus(counted(self.flags))
+            supply = await find_gpus(counted(self.flags))
         except BadAgentFlags as error:
             text = f"the job asks for {needs.gpus} gpus, but none of this machine can be used: {error}"
             raise NeverFits(text) from error
+        return replace(supply, volume_directory=volume_directory(os.environ))
 
     async def _start(self, flags: AgentFlags, supply: GpuSupply | None = None) -> None:
         detector = build_detector(f"unix://{self.master}")
