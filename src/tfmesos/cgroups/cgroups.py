@@ -96,8 +96,8 @@ class Cgroups:
 
     def find(self, lineage: Lineage) -> Cgroup | None:
         """What exists of it in any tree, also by an agent before."""
-        cgroup = self._cgroup(lineage)
-        return cgroup if any(os.path.isdir(part.path) for part in cgroup.parts) else None
+        there = tuple(part for part in self._cgroup(lineage).parts if os.path.isdir(part.path))
+        return Cgroup(lineage, there) if there else None
 
     def lineages(self) -> list[Lineage]:
         """Of all cgroups of this owner in any tree, also by an agent before; parents before what is nested in them."""

@@ -144,6 +144,7 @@ class Containers:
 def cgroups_root() -> Iterator[str]:
     """A root of cgroups that only this test knows, and in which it leaves nothing; version 2 will do."""
     fault = Hierarchies.detect().faults("devices") if os.geteuid() == 0 else "needs root"
+    fault = fault or (None if shutil.which("runc") else "needs runc")
     if fault is not None:
         pytest.skip(fault)
     root = f"test-{uuid.uuid4().hex[:12]}"

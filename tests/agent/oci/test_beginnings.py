@@ -15,6 +15,8 @@ from tfmesos.agent.containerizer import ContainerId, LaunchFailed
 from tfmesos.agent.images import Root
 from tfmesos.agent.isolators import Hook, Mount, View
 
+pytestmark = [pytest.mark.root, pytest.mark.cgroups]
+
 IMAGE = View(mounts=IMAGE_MOUNTS)
 
 

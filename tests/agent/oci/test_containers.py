@@ -21,6 +21,8 @@ from tfmesos.agent.isolators import Mount, Node, View
 from tfmesos.cgroups import Device, DeviceRule
 from tfmesos.supervision import ProcessSpec, Supervisors
 
+pytestmark = [pytest.mark.root, pytest.mark.cgroups]
+
 IMAGE = View(mounts=IMAGE_MOUNTS)
 WRITE = "echo of the image; rm /bin/ls; echo x > /new"
 

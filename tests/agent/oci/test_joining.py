@@ -15,6 +15,8 @@ from tfmesos.agent.images import Root
 from tfmesos.agent.isolators import Capabilities, Mount, Namespace, Rlimit, View
 from tfmesos.supervision import Console
 
+pytestmark = [pytest.mark.root, pytest.mark.cgroups]
+
 C = ContainerId("c")
 IMAGE = View(mounts=IMAGE_MOUNTS)
 TERMINAL = Console(tty=True, rows=33, columns=101)

@@ -9,6 +9,8 @@ import signal
 import subprocess
 from contextlib import suppress
 
+import pytest
+
 from tests.agent.oci.conftest import IMAGE_MOUNTS, Containers
 from tests.agent.oci.seen import mounts
 from tests.cgroup_trees import cgroups_below, pids_below
@@ -17,6 +19,8 @@ from tfmesos.agent.containerizer import ContainerId
 from tfmesos.agent.images import Root
 from tfmesos.agent.isolators import View
 from tfmesos.agent.oci import OciRuntime
+
+pytestmark = [pytest.mark.root, pytest.mark.cgroups]
 
 IMAGE = View(mounts=IMAGE_MOUNTS)
 ROUNDS = 8

@@ -14,6 +14,8 @@ from tfmesos.agent.containerizer import ContainerId
 from tfmesos.agent.images import Root
 from tfmesos.agent.isolators import IsolationFailed, Mount, Node, View
 
+pytestmark = [pytest.mark.root, pytest.mark.cgroups]
+
 CARD = Node(path="/dev/nvidia7", type="c", major=195, minor=7, mode=0o640, uid=12, gid=34)
 CAP = Node(path="/dev/nvidia-caps/nvidia-cap1", type="c", major=234, minor=1, mode=0o444)
 IMAGE = View(mounts=IMAGE_MOUNTS)

@@ -13,6 +13,8 @@ import pytest
 
 from tfmesos.cgroups import Hierarchies
 
+pytestmark = [pytest.mark.root, pytest.mark.cgroups]
+
 _VIEW = 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
 _FOLDER = Path(__file__).parent
 _TESTS = (

@@ -29,6 +29,10 @@ _LAYERS = f"lowerdir={LOWER},upperdir={UPPER},workdir={WORK}"
 _OVERLAY = f"""text=$(mount -t overlay overlay -o {_LAYERS} "$1" 2>&1) || fail "$text"
 shift
 """
+_ON_HOST = """text=$(mount -t "$1" -o "$2" "$3" "$4" 2>&1) || fail "$text"
+shift 4
+"""
+"""mount(8) makes no mount point, other than a runtime, whose root is the host's own tree here."""
 _HOST = """text=$(mount --rbind / "$1" 2>&1) || fail "$text"
 shift
 """
@@ -56,15 +60,17 @@ _RUN = 'exec "$@"'
 class Steps:
     """What is done before the runtime runs.
 
-    `rootfs`: where the root is to be made, if it is an overlay or a view of the host's. `beneath`: directories that
-    must be reached through no link, real paths, with where each is to be mounted. `execute`: an empty directory, and
-    the file of the program that comes by the descriptor EXECUTE.
+    `beneath`: directories that must be reached through no link, real paths, with where each is to be mounted.
+    `on_host`: what is mounted where the host has it, before its root is viewed: type, options, source, target.
+    `rootfs`: where the root is to be made, if it is an overlay or a view of the host's. `execute`: an empty directory,
+    and the file of the program that comes by the descriptor EXECUTE.
     """
 
     rootfs: str = ""
     is_overlay: bool = False
     is_host: bool = False
     beneath: tuple[tuple[str, str], ...] = ()
+    on_host: tuple[tuple[str, str, str, str], ...] = ()
     execute: tuple[str, str] | None = None
 
 
@@ -111,12 +117,15 @@ class Commands:
 def _script(steps: Steps) -> tuple[str, list[str]]:
     """With its arguments."""
     script, arguments = _FAILING, []
-    if steps.is_overlay or steps.is_host:
-        script += _OVERLAY if steps.is_overlay else _HOST
-        arguments.append(steps.rootfs)
     for source, target in steps.beneath:
         script += _BENEATH
         arguments += [source, target]
+    for mount in steps.on_host:
+        script += _ON_HOST
+        arguments += mount
+    if steps.is_overlay or steps.is_host:
+        script += _OVERLAY if steps.is_overlay else _HOST
+        arguments.append(steps.rootfs)
     if steps.execute is not None:
         script += _EXECUTE
         arguments += steps.execute

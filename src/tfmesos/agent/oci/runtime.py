@@ -46,6 +46,8 @@ from tfmesos.supervision import ProcessSpec, Starter
 _MODE = 0o700
 _HOST_ROOT = "rootfs"
 _MAX_NAME = 200
+_OF_FILES = {"bind": "none", "overlay": "overlay"}
+"""Types of mounts that show files, as mount(8) calls them."""
 _EXECUTE = Path(__file__).parent / "execute"
 """Programs by the machine that they are for."""
 _log = logging.getLogger(__name__)
@@ -153,6 +155,7 @@ class OciRuntime:
         view = prepared.view or View()
         steps = _lay_out(bundle, config.root)
         mounts, beneath = _redirected(view.mounts, bundle)
+        mounts, on_host = _split(mounts) if steps.is_host else (mounts, ())
         place = Place(
             rootfs=steps.rootfs,
             cgroup=guest_path(self._cgroups_root, lineage_of(config.id)),
@@ -161,7 +164,7 @@ class OciRuntime:
         )
         found = container_json(spec, replace(view, mounts=mounts), place, self._rights)
         _write(bundle / command.CONFIG, found)
-        steps = replace(steps, beneath=beneath, execute=execute)
+        steps = replace(steps, beneath=beneath, on_host=on_host, execute=execute)
         return self._commands.run(bundle.name, steps, has_terminal=_has_terminal(spec))
 
     def _container_around(self, container_id: ContainerId) -> str:
@@ -286,6 +289,22 @@ def _redirected(mounts: tuple[Mount, ...], bundle: Path) -> tuple[tuple[Mount, .
             mount = replace(mount, source=str(target))
         found.append(mount)
     return tuple(found), tuple(beneath)
+
+
+def _split(mounts: tuple[Mount, ...]) -> tuple[tuple[Mount, ...], tuple[tuple[str, str, str, str], ...]]:
+    """Of a container with the host's root: what the runtime mounts, and what is mounted before.
+
+    Those are volumes, whose mount points others may take away or replace by a link meanwhile: the runtime would make
+    what is missing, on the host. What is mounted elsewhere then is so in the container only.
+    """
+    by_runtime = tuple(mount for mount in mounts if mount.type not in _OF_FILES)
+    before = (mount for mount in mounts if mount.type in _OF_FILES)
+    return by_runtime, tuple((_OF_FILES[one.type], _host_options(one), one.source, one.target) for one in before)
+
+
+def _host_options(mount: Mount) -> str:
+    """The namespace is the host's slave as it is."""
+    return ",".join(option for option in mount.options if option != "rslave")
 
 
 def _real(path: str, beneath: str) -> str:
