@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -190,6 +191,19 @@ def test_a_nested_cgroup_follows_its_parent(cgroups: Cgroups, nodes: Nodes) -> N
         assert nodes.allowed(inside, REQUESTS) == model(parse("c 195:1 rw", "c 511:1 r"))
         parent.devices.set(parse("c 195:0 rw"))
         assert nodes.allowed(inside, REQUESTS) == set()
+
+
+def test_what_a_container_runtime_starts_has_all_that_its_container_has(cgroups: Cgroups, nodes: Nodes) -> None:
+    """It has a cgroup below, made when the rules were others already."""
+    cgroup = cgroups.create(("container",))
+    cgroup.devices.set(parse("c 195:0 rw"))
+    below = Path(cgroup.parts[0].guest)
+    below.mkdir()
+    with Inside(cgroup) as inside:
+        (below / "cgroup.procs").write_text(str(inside.pid))
+        for rules in (["c 195:0 rw", "c 195:1 rw", "c 511:* rw"], ["c 195:1 rw"], ["c 195:0 rw"]):
+            cgroup.devices.set(parse(*rules))
+            assert nodes.allowed(inside, REQUESTS) == model(parse(*rules))
 
 
 def test_a_lot_of_rules(cgroup: Cgroup, nodes: Nodes) -> None:

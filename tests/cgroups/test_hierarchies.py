@@ -70,6 +70,16 @@ def test_version_2(machine: Machine, tmp_path: Path) -> None:
     assert {found.path_of(name) for name in ("devices", "cpu", "memory", "cpuacct", "freezer")} == {f"{tmp_path}/sys"}
 
 
+def test_all_trees_are_told_once_with_those_that_have_but_a_name(machine: Machine, tmp_path: Path) -> None:
+    named = "40 31 {1} / {0}/devices rw,relatime - cgroup cgroup rw,xattr,name=systemd\n"
+    again = "50 23 {1} / {0}/unified rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
+    found = machine(again + BASE + V1 + named + UNIFIED.replace("rw,relatime", "ro,relatime"))
+    assert [(tree.path, set(tree.controllers)) for tree in sorted(found.trees, key=lambda tree: tree.path)] == [
+        (f"{tmp_path}/sys/cpu,cpuacct", {"cpu", "cpuacct"}),
+        (f"{tmp_path}/sys/devices", {"name=systemd"}),
+    ]
+
+
 def test_what_lies_below_another_mount_cannot_be_reached(machine: Machine, tmp_path: Path) -> None:
     """Version 2 mounted over the whole of version 1."""
     below = (V1 + DEVICES + UNIFIED).replace("{1}", "0:29")

@@ -70,7 +70,10 @@ class Cgroups:
     def elsewhere(self, hierarchies: Hierarchies) -> "Cgroups":
         """Those in all trees but its own, where they are made with the first that is completed."""
         own = {tree.path for tree in self._distinct_trees()}
-        return Cgroups(self._root, {}, self._owner, [tree for tree in hierarchies.trees if tree.path not in own])
+        others = [tree for tree in hierarchies.trees if tree.path not in own]
+        for tree in others:
+            self._remove_forsaken(os.path.join(tree.path, self._root))
+        return Cgroups(self._root, {}, self._owner, others)
 
     def create(self, lineage: Lineage) -> Cgroup:
         """A new cgroup in each tree, without processes and limits; CgroupError, and then nothing is left of it."""
