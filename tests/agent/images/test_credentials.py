@@ -55,7 +55,14 @@ def test_only_the_login_of_one_registry_is_handed_on() -> None:
 
 @pytest.mark.parametrize(
     "config",
-    ["nonsense", "[]", '{"auths":[]}', '{"auths":{"h":{"auth":"!!pass"}}}', '{"auths":{"h":{"auth":"cGFzcw=="}}}'],
+    [
+        "nonsense",
+        "[" * 100_000,
+        "[]",
+        '{"auths":[]}',
+        '{"auths":{"h":{"auth":"!!pass"}}}',
+        '{"auths":{"h":{"auth":"cGFzcw=="}}}',
+    ],
 )
 def test_what_cannot_be_read_is_refused_without_telling_it(config: str) -> None:
     with pytest.raises(BadCredentials) as raised:

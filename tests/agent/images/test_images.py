@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 
@@ -145,6 +146,13 @@ async def test_records_that_cannot_be_read_cost_a_pull_only(
         await images.recover({"c1", "c2"})
         await images.prune()
     assert trees_of(tmp_path) == []
+
+
+async def test_a_name_that_cannot_be_written_fails_the_pull(tmp_path: Path, archives: str) -> None:
+    async with images_of(tmp_path, docker_registry=archives) as images:
+        (tmp_path / f"store/images.json.{os.getpid()}").mkdir()
+        with pytest.raises(ImageError, match=r"its name cannot be kept in .*/store: Is a directory"):
+            await images.provide(image_of("one"), holder="c1")
 
 
 async def test_appc_and_secrets_by_reference_are_refused(tmp_path: Path, archives: str) -> None:

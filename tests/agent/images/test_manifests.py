@@ -58,16 +58,24 @@ def test_sizes_are_those_of_the_layers_and_a_guess() -> None:
     assert (manifest.size, manifest.unpacked_size) == (110, 310)
 
 
+def test_a_size_that_no_layer_has_is_none() -> None:
+    manifest = parse_manifest(_manifest((f"{_OCI}.layer.v1.tar", 10**4000)))
+    assert isinstance(manifest, Manifest)
+    assert manifest.size == 0
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
         (b"<html>", "not JSON"),
         (b"[]", "not JSON"),
+        (b'{"manifests":' * 100_000, "not JSON"),
         (b"{}", "unknown kind"),
         (b'{"schemaVersion":1,"fsLayers":[]}', "schema 1"),
         (_manifest(config="application/vnd.cncf.helm.config.v1+json"), "no image of a container: .*helm"),
         (_manifest((f"{_OCI}.layer.v1.tar+gzip+encrypted", 1)), "unsupported type: .*encrypted"),
         (b'{"manifests":[{"digest":"../../etc"}]}', "no digest but '../../etc'"),
+        (b'{"manifests":[{}, "x"]}', "unknown kind"),
     ],
 )
 def test_what_cannot_be_used_is_named(content: bytes, reason: str) -> None:

@@ -33,6 +33,7 @@ from tests.images import (
 from tests.registry import Credentials, FakeRegistry, Registry, StartRegistry
 from tests.registry.fake import Challenge
 from tfmesos.agent.images import ImageError, ImageRoot
+from tfmesos.wire import mesos_pb2
 
 pytestmark = [pytest.mark.root]
 
@@ -329,6 +330,25 @@ async def test_a_manifest_of_schema_1_is_refused_with_a_remedy(fake_registry: Fa
     fake_registry.is_schema_1 = True
     with pytest.raises(ImageError, match="schema 1, which is not supported; push it again"):
         await _provide(tmp_path, f"{fake_registry.host}/old:1")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"layers":' * 100_000,
+        b'{"config":{"mediaType":"\\ud800"},"layers":[]}',
+        b'{"manifests":[{"digest":"%b"}]}' % (b"x" * 100_000),
+    ],
+)
+async def test_whatever_a_registry_says_a_framework_can_be_told(
+    fake_registry: FakeRegistry, tmp_path: Path, content: bytes
+) -> None:
+    packed = pack(_image())
+    said = type(packed.top)(media_type=packed.top.media_type, content=content)
+    fake_registry.put(type(packed)(blobs=packed.blobs, manifests=(said,)), "odd:1")
+    with pytest.raises(ImageError) as failed:
+        await _provide(tmp_path, f"{fake_registry.host}/odd:1")
+    assert len(mesos_pb2.TaskStatus(message=str(failed.value)).message) < 2000
 
 
 async def test_an_index_without_this_machine_says_what_it_has(registry: Registry, tmp_path: Path) -> None:

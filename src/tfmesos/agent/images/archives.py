@@ -85,7 +85,7 @@ def _json_member(archive: tarfile.TarFile, name: str) -> object | None:
         return None
     try:
         found: object = json.loads(file.read(_MAX_JSON))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UnusableImage(f"its {name} is not JSON") from None
     return found
 

@@ -44,7 +44,7 @@ def parse_docker_config(text: str) -> Mapping[str, Login]:
     """
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadCredentials("the docker config is not JSON") from None
     entries = value.get("auths", value) if isinstance(value, dict) else None
     if not isinstance(entries, dict):

@@ -11,6 +11,8 @@ ImageError          the root; the text goes to the framework, and holds no passw
 
 from tfmesos.agent.errors import AgentError
 
+_LONGEST_REASON = 1000
+
 
 class ImageError(AgentError):
     """The root of this room's errors."""
@@ -31,7 +33,7 @@ class PullFailed(ImageError):
     """A registry, or a directory of archives, does not give an image."""
 
     def __init__(self, image: str, source: str, reason: str) -> None:
-        super().__init__(f"Failed to pull image '{image}' from {source}: {reason}")
+        super().__init__(f"Failed to pull image '{image}' from {source}: {printable(reason)}")
         self.image = image
 
 
@@ -43,8 +45,13 @@ class UnpackFailed(ImageError):
     """An image was pulled, but cannot be unpacked."""
 
     def __init__(self, image: str, reason: str) -> None:
-        super().__init__(f"Failed to unpack image '{image}': {reason}")
+        super().__init__(f"Failed to unpack image '{image}': {printable(reason)}")
 
 
 class RootFailed(ImageError):
     """A root file system cannot be made from an image."""
+
+
+def printable(text: str) -> str:
+    """For a message: what strangers say may be long, and hold what no message can."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)[:_LONGEST_REASON]

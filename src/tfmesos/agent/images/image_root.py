@@ -24,7 +24,10 @@ class ImageRuntime:
     @classmethod
     def from_config(cls, config: bytes) -> ImageRuntime:
         """Of an image's configuration; parts that are not what they should be count as missing. Raises ValueError."""
-        whole = json.loads(config)
+        try:
+            whole = json.loads(config)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
         found = whole.get("config") if isinstance(whole, dict) else None
         if not isinstance(found, dict):
             found = {}

@@ -145,7 +145,11 @@ class Images:
         _log.info("image %s: pulling from %s", order.reference, order.source.place)
         began_s = time.monotonic()
         digest = await self._puller.pull(order)
-        await asyncio.to_thread(self._store.name, order.name, digest)
+        try:
+            await asyncio.to_thread(self._store.name, order.name, digest)
+        except OSError as error:
+            reason = f"its name cannot be kept in {self._store.path}: {error.strerror}"
+            raise PullFailed(str(order.reference), order.source.place, reason) from error
         self._hardening.add(task := asyncio.create_task(self._harden(digest), name=f"writing of image {digest}"))
         task.add_done_callback(self._hardening.discard)
         took_s = time.monotonic() - began_s

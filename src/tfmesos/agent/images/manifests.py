@@ -26,6 +26,7 @@ _ARCHITECTURES = {
     "i686": ("386", None),
 }
 """`uname -m` → Go's name, and variant."""
+_MAX_SIZE = 2**63 - 1
 _COMPRESSION_RATE = 3
 """Layers of Debian's and Python's images unpack to 2.5 to 3 times their size."""
 
@@ -113,7 +114,7 @@ def parse_manifest(content: bytes) -> Manifest | Index:
     """Raises UnusableImage."""
     try:
         value = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise UnusableImage("its manifest is not JSON")
@@ -168,7 +169,7 @@ def _layer(item: Mapping[str, object]) -> Layer:
     media_type, size = str(item.get("mediaType")), item.get("size")
     if not media_type.endswith(_LAYER_ENDINGS):
         raise UnusableImage(f"a layer is of an unsupported type: {media_type}")
-    return Layer(media_type, size if isinstance(size, int) and size >= 0 else 0)
+    return Layer(media_type, size if isinstance(size, int) and 0 <= size <= _MAX_SIZE else 0)
 
 
 def _entry(item: Mapping[str, object]) -> Entry:
@@ -192,4 +193,8 @@ def _fits(found: Platform, wanted: Platform) -> bool:
 
 
 def _objects(items: Sequence[object]) -> Sequence[Mapping[str, object]]:
-    return [item for item in items if isinstance(item, dict)]
+    """Raises UnusableImage if something else is among them."""
+    found = [item for item in items if isinstance(item, dict)]
+    if len(found) != len(items):
+        raise UnusableImage("its manifest is of an unknown kind")
+    return found

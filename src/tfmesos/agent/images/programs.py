@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tfmesos.agent.errands import end_of, how_it_ended
 from tfmesos.agent.errors import BadAgentFlags
+from tfmesos.agent.images.errors import printable
 from tfmesos.supervision import ProcessSpec, SupervisionError, Supervisors
 
 _PASSED_ON = frozenset(
@@ -26,7 +27,6 @@ _POLICY = Path("/etc/containers/policy.json")
 _MAX_OUTPUT = 8 * 1024**2
 """Registries take manifests up to 4 MiB."""
 _MAX_REPORT = 64 * 1024
-_LONGEST_REASON = 1000
 _FATAL = re.compile(r'level=(?:fatal|error) msg=("(?:[^"\\]|\\.)*"|\S+)')
 _MARK = re.compile(r"^\s*⨯\s*")
 _WRAPPING = re.compile(r'^(?:Error parsing image name|initializing source|trying to reuse blob) "?[^ ]+"?: ')
@@ -107,8 +107,7 @@ def _reason(report: bytes) -> str:
     lines = _messages(text) or [line for line in text.splitlines() if line.strip()]
     if not lines:
         return ""
-    line = _WRAPPING.sub("", _MARK.sub("", lines[-1]))
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)[:_LONGEST_REASON]
+    return printable(_WRAPPING.sub("", _MARK.sub("", lines[-1])))
 
 
 def _messages(text: str) -> Sequence[str]:
