@@ -2,15 +2,9 @@
 
 <runtime_dir>/oci/                 mode 0700: environments may hold secrets
   state/<name>/                    the runtime's own
-  bundles/<name>/                  of a container: the directory that its starter runs in
-    config.json, process.json      what the runtime is told; of a DEBUG container, which joins another, the latter
-    lower, upper, work             links to the directories of its overlay
-    rootfs/                        where the host's root is mounted, if it has no image
-    mounts/<number>/               where a source is mounted that must not be reached through links
-    execute/                       where the program is mounted that gives another one its name
-    pid, log                       by the runtime: of its first process; what went wrong
+  bundles/<name>/                  of a container: the directory that its starter runs in (bundle.py)
 
-Nothing is mounted there as the host sees it. A name is the container's id, or made from it.
+A name is the container's id, or made from it.
 """
 
 from __future__ import annotations
@@ -29,12 +23,10 @@ from tfmesos.agent.containerizer.errors import LaunchFailed
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.containerizer.runtimes import RunningNews
 from tfmesos.agent.flags import AgentFlags
-from tfmesos.agent.images import Root
-from tfmesos.agent.isolators import IsolationFailed, Limitation, Mount, Namespace, Node, Prepared, View
+from tfmesos.agent.isolators import IsolationFailed, Limitation, Namespace, Node, Prepared, View
 from tfmesos.agent.isolators.container_cgroups import lineage_of
 from tfmesos.agent.oci import command
-from tfmesos.agent.oci.command import Steps
-from tfmesos.agent.oci.config import Place, container_json, process_json
+from tfmesos.agent.oci.bundle import has_host_root, has_last_hooks, is_container, pid_of, write_container, write_process
 from tfmesos.agent.oci.finding import commands_of, find_program
 from tfmesos.agent.oci.nodes import set_nodes
 from tfmesos.agent.oci.rights import Rights
@@ -44,12 +36,7 @@ from tfmesos.cgroups import guest_path
 from tfmesos.supervision import ProcessSpec, Starter
 
 _MODE = 0o700
-_HOST_ROOT = "rootfs"
 _MAX_NAME = 200
-_OF_FILES = {"bind": "none", "overlay": "overlay"}
-"""Types of mounts that show files, as mount(8) calls them."""
-_EXECUTE = Path(__file__).parent / "execute"
-"""Programs by the machine that they are for."""
 _log = logging.getLogger(__name__)
 
 
@@ -106,7 +93,7 @@ class OciRuntime:
     async def cleanup(self, container_id: ContainerId) -> Limitation | None:
         """As ContainerRuntime. The runtime itself is only asked where it has hooks to run: it takes its time."""
         name = name_of(container_id)
-        if await asyncio.to_thread(self._has_last_hooks, name):
+        if await asyncio.to_thread(has_last_hooks, self._bundles / name):
             await self._run(self._commands.delete(name))
         await asyncio.to_thread(self._remove, name)
         return None
@@ -131,7 +118,7 @@ class OciRuntime:
         if not wanted and not absent:
             return
         bundle = self._bundles / name_of(container_id)
-        namespace = None if (bundle / _HOST_ROOT).exists() else self._open_namespace(container_id)
+        namespace = None if has_host_root(bundle) else self._open_namespace(container_id)
         if namespace is None:
             return
         try:
@@ -146,32 +133,27 @@ class OciRuntime:
         for directory in (bundle.parent.parent, bundle.parent):
             directory.mkdir(mode=_MODE, parents=True, exist_ok=True)
         bundle.mkdir(mode=_MODE)
-        spec, execute = _named(spec, bundle)
         if config.is_debug:
             around = self._container_around(config.id)
-            container = (self._bundles / around / command.CONFIG).read_bytes()
-            _write(bundle / command.PROCESS, process_json(spec, container, self._rights))
-            return self._commands.execute(around, Steps(execute=execute), has_terminal=_has_terminal(spec))
+            steps = write_process(bundle, spec, self._bundles / around, self._rights)
+            return self._commands.execute(around, steps, has_terminal=_has_terminal(spec))
         view = prepared.view or View()
-        steps = _lay_out(bundle, config.root)
-        mounts, beneath = _redirected(view.mounts, bundle)
-        mounts, on_host = _split(mounts) if steps.is_host else (mounts, ())
-        place = Place(
-            rootfs=steps.rootfs,
+        steps = write_container(
+            bundle,
+            spec,
+            view,
+            self._rights,
+            root=config.root,
             cgroup=guest_path(self._cgroups_root, lineage_of(config.id)),
-            has_host_root=steps.is_host,
             namespaces=self._namespaces_around(config.id, view.shared),
         )
-        found = container_json(spec, replace(view, mounts=mounts), place, self._rights)
-        _write(bundle / command.CONFIG, found)
-        steps = replace(steps, beneath=beneath, on_host=on_host, execute=execute)
         return self._commands.run(bundle.name, steps, has_terminal=_has_terminal(spec))
 
     def _container_around(self, container_id: ContainerId) -> str:
         """The nearest one that is not DEBUG."""
         for item in container_id.lineage():
             name = name_of(item)
-            if (self._bundles / name / command.CONFIG).exists():
+            if is_container(self._bundles / name):
                 return name
         raise LaunchFailed("the container around it has ended")
 
@@ -179,19 +161,12 @@ class OciRuntime:
         """Those of the container around it; of one on the host they are the agent's, which need no joining."""
         if not shared or container_id.parent is None:
             return {}
-        pid = self._pid_of(container_id.parent)
+        pid = pid_of(self._bundles / name_of(container_id.parent))
         return {kind: f"/proc/{pid}/ns/{kind.value}" for kind in shared} if pid is not None else {}
-
-    def _pid_of(self, container_id: ContainerId) -> int | None:
-        """Of the container's first process, as the runtime has written it."""
-        try:
-            return int((self._bundles / name_of(container_id) / command.PID).read_text())
-        except (OSError, ValueError):
-            return None
 
     def _open_namespace(self, container_id: ContainerId) -> int | None:
         """A descriptor of its mount namespace; None if it has ended."""
-        pid = self._pid_of(container_id)
+        pid = pid_of(self._bundles / name_of(container_id))
         try:
             namespace = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -213,12 +188,6 @@ class OciRuntime:
     def _names(self) -> set[str]:
         """Of all that has anything here."""
         return {name for directory in (self._state, self._bundles) for name in _entries(directory)}
-
-    def _has_last_hooks(self, name: str) -> bool:
-        try:
-            return b'"poststop"' in (self._bundles / name / command.CONFIG).read_bytes()
-        except OSError:
-            return False
 
     def _remove(self, name: str) -> None:
         for path in (self._state / name, self._bundles / name):
@@ -250,71 +219,6 @@ def _digest(text: str) -> str:
 
 def _has_terminal(spec: ProcessSpec) -> bool:
     return spec.console is not None and spec.console.tty
-
-
-def _lay_out(bundle: Path, root: Root | None) -> Steps:
-    """Make what a bundle has of directories and links; how the root is made from it."""
-    if root is None:
-        (bundle / _HOST_ROOT).mkdir()
-        return Steps(rootfs=str(bundle / _HOST_ROOT), is_host=True)
-    if root.lower is None or root.upper is None or root.work is None:
-        return Steps(rootfs=root.rootfs)
-    for link, target in ((command.LOWER, root.lower), (command.UPPER, root.upper), (command.WORK, root.work)):
-        (bundle / link).symlink_to(target)
-    return Steps(rootfs=root.rootfs, is_overlay=True)
-
-
-def _named(spec: ProcessSpec, bundle: Path) -> tuple[ProcessSpec, tuple[str, str] | None]:
-    """Of a program whose name is not what is executed: what is executed in its place, and by which steps.
-
-    A runtime takes argv[0] for both. (On a machine for which there is no such program the name is lost.)
-    """
-    program = _EXECUTE / os.uname().machine
-    if not spec.argv or spec.executable in (None, spec.argv[0]) or not program.exists():
-        return spec, None
-    assert spec.executable is not None
-    (bundle / "execute").mkdir()
-    argv = (f"/proc/self/fd/{command.EXECUTE}", spec.executable, *spec.argv)
-    return replace(spec, executable=None, argv=argv), (str(bundle / "execute"), str(program))
-
-
-def _redirected(mounts: tuple[Mount, ...], bundle: Path) -> tuple[tuple[Mount, ...], tuple[tuple[str, str], ...]]:
-    """The mounts, and what of their sources is mounted before, since it must be reached through no link."""
-    found, beneath = [], []
-    for number, mount in enumerate(mounts):
-        if mount.beneath is not None:
-            target = bundle / "mounts" / str(number)
-            target.mkdir(parents=True)
-            beneath.append((_real(mount.source, mount.beneath), str(target)))
-            mount = replace(mount, source=str(target))
-        found.append(mount)
-    return tuple(found), tuple(beneath)
-
-
-def _split(mounts: tuple[Mount, ...]) -> tuple[tuple[Mount, ...], tuple[tuple[str, str, str, str], ...]]:
-    """Of a container with the host's root: what the runtime mounts, and what is mounted before.
-
-    Those are volumes, whose mount points others may take away or replace by a link meanwhile: the runtime would make
-    what is missing, on the host. What is mounted elsewhere then is so in the container only.
-    """
-    by_runtime = tuple(mount for mount in mounts if mount.type not in _OF_FILES)
-    before = (mount for mount in mounts if mount.type in _OF_FILES)
-    return by_runtime, tuple((_OF_FILES[one.type], _host_options(one), one.source, one.target) for one in before)
-
-
-def _host_options(mount: Mount) -> str:
-    """The namespace is the host's slave as it is."""
-    return ",".join(option for option in mount.options if option != "rslave")
-
-
-def _real(path: str, beneath: str) -> str:
-    """Of a path in `beneath`, if no link is between the two."""
-    return os.path.normpath(os.path.join(os.path.realpath(beneath), os.path.relpath(path, beneath)))
-
-
-def _write(path: Path, content: bytes) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(content)
 
 
 def _entries(directory: Path) -> list[str]:
