@@ -12,16 +12,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
+from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind, RuntimeName
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.gpu.cards import DeviceNode, Unit
-from tfmesos.agent.gpu.cdi import EditedNode, Edits, SpecificationFiles, edits_for, is_card
+from tfmesos.agent.gpu.cdi import EditedNode, Edits, NoSpecification, SpecificationFiles, edits_for, is_card
 from tfmesos.agent.gpu.discovery import GpuSupply
 from tfmesos.agent.gpu.errors import GpuError
 from tfmesos.agent.gpu.volume import DIRECTORY, DriverVolume, should_inject, volume_environment
 from tfmesos.agent.isolators import Mount, Node, View
 from tfmesos.cgroups import BadDeviceRule, Device, DeviceRule
-from tfmesos.wire import mesos_pb2
 
 _VOLUME_OPTIONS = ("rbind", "ro", "nosuid", "nodev")
 _MODE = 0o666
@@ -37,15 +36,11 @@ class Injected:
     overrides: Mapping[str, str] = field(default_factory=dict)
 
 
-def is_of_docker(config: ContainerConfig) -> bool:
-    """Whether the Docker engine makes it."""
-    info = config.container
-    return info is not None and info.type == mesos_pb2.ContainerInfo.DOCKER
-
-
 def has_own_devices(config: ContainerConfig) -> bool:
-    """Whether a container has a /dev of its own."""
-    return is_of_docker(config) or (config.container is not None and config.container.mesos.HasField("image"))
+    """Whether a container has a /dev of its own; also of one whose root is not known any more."""
+    if config.runtime is RuntimeName.DOCKER:
+        return True
+    return config.container is not None and config.container.mesos.HasField("image")
 
 
 def driver_volume(flags: AgentFlags, supply: GpuSupply) -> DriverVolume | None:
@@ -73,15 +68,12 @@ class Injection:
         self._volume = volume
         self._root = root
         self._specifications = SpecificationFiles(root)
+        self._complaints: set[str] = set()
 
     async def inject(self, config: ContainerConfig, units: Collection[Unit]) -> Injected:
         """For a new container with these units in its reach. Raises GpuError."""
-        if is_of_docker(config):
-            return self._with(
-                self._own_nodes(units),
-                units,
-                mounts=await self._mounts_of_engine(units) if self._mode in ("auto", "volume") else (),
-            )
+        if config.runtime is RuntimeName.DOCKER:
+            return self._with(self._own_nodes(units), units, mounts=await self._mounts_of_engine(units))
         if self._mode == "none" or not _wants_files(config, units):
             return self._with(self._own_nodes(units), units)
         if self._mode in ("auto", "cdi"):
@@ -90,7 +82,7 @@ class Injection:
             except GpuError as error:
                 if self._mode == "cdi":
                     raise GpuError(f"--nvidia_injection=cdi: {error}; nvidia-ctk cdi generate writes one") from error
-                _log.debug("container %s gets the driver volume: %s", config.id, error)
+                self._complain(error)
         return await self._by_volume(config, units)
 
     def nodes(self, units: Collection[Unit]) -> Injected:
@@ -99,8 +91,14 @@ class Injection:
             try:
                 return self._with(self._cdi_nodes(self._edits(units), units), units)
             except GpuError as error:
-                _log.debug("only the usual nodes: %s", error)
+                self._complain(error)
         return self._with(self._own_nodes(units), units)
+
+    def _complain(self, error: GpuError) -> None:
+        """Once of each fault; that there is no specification is none."""
+        if not isinstance(error, NoSpecification) and str(error) not in self._complaints:
+            self._complaints.add(str(error))
+            _log.warning("containers do without CDI: %s", error)
 
     def _own_nodes(self, units: Iterable[Unit]) -> dict[Node, str]:
         """The control nodes and those of these units, and what may be done with each."""
@@ -162,15 +160,17 @@ class Injection:
         return nodes
 
     def _edited_device(self, node: EditedNode) -> Device:
-        if node.type in ("b", "c", "u") and node.major is not None and node.minor is not None:
-            return Device("b" if node.type == "b" else "c", node.major, node.minor)
         try:
+            if node.type in ("b", "c", "u") and node.major is not None and node.minor is not None:
+                return Device("b" if node.type == "b" else "c", node.major, node.minor)
             return Device.of_node(self._root / node.host_path.lstrip("/"))
         except (OSError, BadDeviceRule) as error:
             raise GpuError(f"the CDI specification names {node.host_path}, which is no device: {error}") from error
 
     async def _mounts_of_engine(self, units: Collection[Unit]) -> tuple[Mount, ...]:
         """Whether the volume is wanted says the image, which the engine knows; it may have files of its own."""
+        if self._mode not in ("auto", "volume"):
+            return ()
         try:
             return (await self._mount(),)
         except GpuError as error:

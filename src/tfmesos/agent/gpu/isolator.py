@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind
+from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind, RuntimeName
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.flags import AgentFlags
@@ -18,7 +18,7 @@ from tfmesos.agent.gpu.book import Book, Holding
 from tfmesos.agent.gpu.cards import Unit
 from tfmesos.agent.gpu.discovery import GpuSupply
 from tfmesos.agent.gpu.errors import GpuError, NotAvailable, StillClaimed, TooFewGpus, UnknownGpus
-from tfmesos.agent.gpu.injection import Injection, driver_volume, has_own_devices, is_of_docker
+from tfmesos.agent.gpu.injection import Injection, driver_volume, has_own_devices
 from tfmesos.agent.gpu.nodes import control_nodes, present_control_nodes
 from tfmesos.agent.gpu.record import read_record, write_record
 from tfmesos.agent.gpu.sampler import Sampler
@@ -97,7 +97,7 @@ class GpuIsolator(QuietIsolator):
         if own_of(config) is not Own.END:
             await self._when_free(config.id, partial(self._admit, config.id, _wants(shares)))
         units = self._book.units_for(config.id)
-        rules = () if is_of_docker(config) else self._rules(units)  # the engine sees to them
+        rules = () if config.runtime is RuntimeName.DOCKER else self._rules(units)  # the engine sees to them
         edits = LaunchEdits(environment=self._environment(config), devices=rules)
         if not has_own_devices(config):
             return edits
@@ -118,7 +118,7 @@ class GpuIsolator(QuietIsolator):
         if container_id not in self._book:
             raise IsolationFailed("Unknown container")
         wants, config = _wants(shares), self._with_devices.get(container_id)
-        if config is not None and is_of_docker(config):
+        if config is not None and config.runtime is RuntimeName.DOCKER:
             self._check_kept(container_id, wants)
             return LaunchEdits()
         await self._when_free(container_id, partial(self._resize, container_id, wants))

@@ -160,6 +160,7 @@ def test_a_file_that_is_written_anew_is_read_anew(root: Path) -> None:
         ({"devices": {"0": {}}}, "devices is no list"),
         ({"containerEdits": {"hooks": [{"hookName": "later", "path": "/x"}]}}, "hookName is 'later'"),
         ({"containerEdits": {"deviceNodes": [{"path": "/dev/x", "major": "1"}]}}, "major is '1'"),
+        ({"containerEdits": {"deviceNodes": [{"path": "/dev/x", "permissions": "rx"}]}}, "permissions is 'rx'"),
         ({"containerEdits": {"env": [1]}}, "env is no list of texts"),
         ({"containerEdits": {"mounts": [{"hostPath": "/x"}]}}, "containerPath is None"),
     ],

@@ -8,7 +8,7 @@ devices.py        which of its devices a unit is, and what that brings (pure)
 directories.py    reads them from /etc/cdi and /var/run/cdi
 """
 
-from tfmesos.agent.gpu.cdi.devices import edits_for, is_card
+from tfmesos.agent.gpu.cdi.devices import NoSpecification, edits_for, is_card
 from tfmesos.agent.gpu.cdi.directories import SpecificationFiles
 from tfmesos.agent.gpu.cdi.specification import BadSpecification, CdiDevice, EditedNode, Edits, Specification, parse
 
@@ -17,6 +17,7 @@ __all__ = [
     "CdiDevice",
     "EditedNode",
     "Edits",
+    "NoSpecification",
     "Specification",
     "SpecificationFiles",
     "edits_for",

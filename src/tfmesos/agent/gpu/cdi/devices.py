@@ -17,11 +17,15 @@ KIND = "nvidia.com/gpu"
 _CARD = re.compile(r"/dev/(nvidia\d+|nvidia-caps/.+)$")
 
 
+class NoSpecification(GpuError):
+    """This machine has none for its GPUs."""
+
+
 def edits_for(units: Collection[Unit], specifications: Iterable[Specification]) -> Edits:
     """What a container with these units gets; without units, what any gets. Raises GpuError if one is not there."""
     ours = [specification for specification in specifications if specification.kind == KIND]
     if not ours:
-        raise GpuError(f"there is no CDI specification of {KIND}")
+        raise NoSpecification(f"there is no CDI specification of {KIND}")
     edits = Edits()
     for specification in ours if not units else ():
         edits += specification.edits

@@ -13,6 +13,7 @@ from tfmesos.agent.gpu.errors import GpuError
 from tfmesos.agent.isolators import Hook, Mount
 
 _MAJORS = ("0", "1")
+_ACCESSES = "rwm"
 _FOREIGN = ("additionalGids", "intelRdt", "netDevices")
 _STAGES = ("prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop")
 _T = TypeVar("_T")
@@ -31,7 +32,7 @@ class EditedNode:
 
     path: str
     host_path: str
-    permissions: str = "rwm"
+    permissions: str = _ACCESSES
     type: str | None = None
     major: int | None = None
     minor: int | None = None
@@ -101,11 +102,13 @@ def _edits(value: object) -> Edits:
 
 
 def _node(node: Mapping[str, object]) -> EditedNode:
-    path = _text(node, "path")
+    path, permissions = _text(node, "path"), _text(node, "permissions", _ACCESSES)
+    if not permissions or not set(permissions) <= set(_ACCESSES):
+        raise BadSpecification(f"permissions is {permissions!r}: letters of {_ACCESSES} are wanted")
     return EditedNode(
         path=path,
         host_path=_text(node, "hostPath", path),
-        permissions=_text(node, "permissions", "rwm"),
+        permissions=permissions,
         type=_text(node, "type", "") or None,
         major=_number(node, "major"),
         minor=_number(node, "minor"),
