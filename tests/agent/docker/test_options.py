@@ -282,6 +282,7 @@ UNSERVED: tuple[dict[str, Any], ...] = (
             )
         ),
         ({"value": "x"}, {"docker": {"image": "--privileged"}}, "'--privileged' is no name of an image"),
+        ({"value": "x"}, {"docker": {"image": "a\0b"}}, "is no name of an image"),
         ({"value": "x", "environment": {"variables": [SECRET_REFERENCE]}}, {}, "the secret is a reference to .n."),
         (
             {"value": "x", "environment": {"variables": [SECRET_PRELOAD]}},

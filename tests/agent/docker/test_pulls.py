@@ -87,6 +87,26 @@ def archive_of(docker_config: str, folder: Path) -> Path:
     return folder / "docker.tar.gz"
 
 
+@pytest.mark.parametrize("kind", ["a folder", "nested"])
+async def test_what_was_fetched_and_is_no_file_of_credentials_is_none(
+    containerizer: Containerizer, configure: Configure, start_registry: StartRegistry, tmp_path: Path, kind: str
+) -> None:
+    registry = start_registry(credentials=Credentials())
+    (folder := tmp_path / "fetched").mkdir()
+    (folder / ".docker").mkdir()
+    if kind == "a folder":
+        (folder / ".docker/config.json").mkdir()
+    else:
+        (folder / ".docker/config.json").write_text('{"auths":' * 100_000)
+    config = configure("true", docker={"image": f"{registry.host}/docker-private:1", "force_pull_image": True})
+    config.command.uris.add(value=str(tmp_path / "fetched.tar"))
+    with tarfile.open(tmp_path / "fetched.tar", "w") as archive:
+        archive.add(folder, ".")
+
+    with pytest.raises(LaunchFailed, match="no basic auth credentials"):
+        await containerizer.launch(config)
+
+
 def command_line(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_text()
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import stat
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ from tfmesos.agent.docker.errors import DockerError, DockerUnreachable, NoSuchOb
 from tfmesos.agent.images import ImageRuntime
 
 _LARGEST_CONFIG = 1024 * 1024
+_FETCHED = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_Auths = dict[str, dict[str, str]]
 
 
 class DockerImages:
@@ -46,6 +47,8 @@ class DockerImages:
         try:
             with self._configuration(sandbox) as folder:
                 await self._client.pull(name, folder)
+        except OSError as error:
+            raise DockerError(f"Failed to pull Docker image '{name}': no place for credentials: {error}") from error
         except DockerUnreachable:
             raise
         except DockerError as error:
@@ -69,22 +72,34 @@ def with_tag(image: str) -> str:
     return image if "@" in image or ":" in image.rpartition("/")[2] else f"{image}:latest"
 
 
-def _fetched_auths(sandbox: str) -> dict[str, object]:
+def _fetched_auths(sandbox: str) -> _Auths:
     """What a task's URIs have brought; only credentials count of it, no program of its choice is run as the agent."""
     try:
-        descriptor = os.open(Path(sandbox, ".docker", "config.json"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+        return _auths(_read_fetched(sandbox))
+    except OSError:  # mostly there is nothing
         return {}
-    with open(descriptor, encoding="utf-8", errors="replace") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            return {}
-        return _auths(file.read(_LARGEST_CONFIG))
 
 
-def _auths(text: str) -> dict[str, object]:
+def _read_fetched(sandbox: str) -> str:
+    """Without following a link: that would be to files of others, as the agent. Raises OSError."""
+    with contextlib.ExitStack() as opened:
+        folder = os.open(os.path.join(sandbox, ".docker"), _FETCHED | os.O_DIRECTORY)
+        opened.callback(os.close, folder)
+        file = os.open("config.json", _FETCHED | os.O_NONBLOCK, dir_fd=folder)
+        opened.callback(os.close, file)
+        return os.read(file, _LARGEST_CONFIG).decode(errors="replace")
+
+
+def _auths(text: str) -> _Auths:
+    """By registry; of each the texts only, as all credentials are."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
-    auths = value.get("auths", {}) if isinstance(value, dict) else {}
-    return auths if isinstance(auths, dict) else {}
+    auths = value.get("auths") if isinstance(value, dict) else None
+    entries = auths.items() if isinstance(auths, dict) else ()
+    return {
+        registry: {name: text for name, text in entry.items() if isinstance(text, str)}
+        for registry, entry in entries
+        if isinstance(entry, dict)
+    }

@@ -241,7 +241,7 @@ def _mode(volume: _Volume) -> str:
 
 
 def _image(docker: _Docker) -> str:
-    if not docker.image or docker.image.startswith("-"):
+    if not docker.image or docker.image.startswith("-") or "\0" in docker.image:
         raise DockerError(f"{docker.image!r} is no name of an image")
     return docker.image
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 from pathlib import Path
 
 from tfmesos.agent.docker.errors import DockerError
@@ -33,6 +34,6 @@ def link_sandbox(directory: str, container_id: str) -> str:
 
 def unlink_sandbox(work_dir: str, container_id: str) -> None:
     """Idempotent."""
-    for link in Path(work_dir, "slaves").glob(f"*/docker/links/{container_id}"):
+    for link in Path(work_dir, "slaves").glob(f"*/docker/links/{glob.escape(container_id)}"):
         with contextlib.suppress(OSError):
             link.unlink()
