@@ -16,6 +16,8 @@ def volume_fault(volume: mesos_pb2.Volume) -> str | None:
     """Why nobody can tell what it is meant to be; None if it is clear."""
     if sum((volume.HasField("host_path"), volume.HasField("image"), volume.HasField("source"))) != 1:
         return "Only one of them should be set: 'host_path', 'image' and 'source'"
+    if any("\0" in path for path in _paths(volume)):
+        return "a path contains a zero byte"
     if not volume.HasField("source"):
         return None
     part = _PARTS.get(volume.source.type)
@@ -24,3 +26,8 @@ def volume_fault(volume: mesos_pb2.Volume) -> str | None:
     if not volume.source.HasField(part):  # type: ignore[arg-type]
         return f"'source.{part}' is not set for {_Source.Type.Name(volume.source.type)} volume"
     return None
+
+
+def _paths(volume: mesos_pb2.Volume) -> tuple[str, ...]:
+    source = volume.source
+    return volume.container_path, volume.host_path, source.host_path.path, source.sandbox_path.path

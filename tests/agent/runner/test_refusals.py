@@ -133,6 +133,8 @@ WITH_IMAGES: dict[str, Any] = {"isolation": "filesystem/linux,docker/runtime", "
             "Volumes in ContainerInfo is not supported by this agent: SANDBOX_PATH at /data; it needs "
             "'volume/sandbox_path' in --isolation",
         ),
+        (lambda task: _volume(task, "/etc", "/a\0b", RW), "Invalid volume: a path contains a zero byte"),
+        (lambda task: _volume(task, "/etc\0", "/etc", RW), "Invalid volume: a path contains a zero byte"),
         (_task_limits, "rlimit_info of containers needs 'posix/rlimits' in the --isolation of this agent"),
         (
             lambda task: _linux(task, effective_capabilities=NET_RAW),
