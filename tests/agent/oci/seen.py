@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -25,10 +24,3 @@ def namespace_of(pid: int | str | None, kind: str) -> str:
 
 def text(*path: str) -> str:
     return Path(*path).read_text()
-
-
-async def wait_text(path: Path, wanted: str) -> None:
-    """Until the file has it."""
-    async with asyncio.timeout(20):
-        while not path.exists() or wanted not in path.read_text():  # noqa: ASYNC110, ASYNC240
-            await asyncio.sleep(0.005)

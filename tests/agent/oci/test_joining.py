@@ -8,7 +8,8 @@ import signal
 import pytest
 
 from tests.agent.oci.conftest import IMAGE_MOUNTS, Containers
-from tests.agent.oci.seen import cgroups_of, namespace_of, wait_text
+from tests.agent.oci.seen import cgroups_of, namespace_of
+from tests.agent.waiting import eventually
 from tfmesos.agent import AgentFlags
 from tfmesos.agent.containerizer import ContainerId, LaunchFailed
 from tfmesos.agent.images import Root
@@ -62,7 +63,7 @@ async def test_a_debug_container_may_no_more_than_the_one_around_it(containers: 
     debug = await containers.start("sh", "-c", script, name="d", parent=C, is_debug=True)
     await debug.wait()
     # then it has the same
-    await wait_text(containers.sandbox / "c.out", "100\n")
+    await eventually(lambda: containers.output("c").endswith("100\n"))
     assert containers.output("d") == containers.output("c")
     lines = containers.output("d").splitlines()
     assert lines[1:] == [

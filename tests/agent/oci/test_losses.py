@@ -72,7 +72,7 @@ async def test_what_no_container_is_known_of_is_removed(containers: Containers, 
     (folder / "bundles/half").mkdir()
     # when the next agent looks
     config = containers.configs[ContainerId("known")]
-    await OciRuntime.find(flags).recover({config.id: config}, set())
+    await OciRuntime.find(flags).recover({config.id: config}, {})
     # then there is but the known one
     assert os.listdir(folder / "state") == os.listdir(folder / "bundles") == ["known"]
     assert (await lost.wait()).wait_status == signal.SIGKILL

@@ -10,7 +10,7 @@ driver.py       what NVIDIA's driver tells: NVML, the cards, their nodes
 places.py       directories, port, master
 directories.py  whether one could be used
 
-Nothing is changed by it: no module is loaded, no file left, no task run.
+Nothing is changed by it: no module is loaded, no file left, no task run. (For root the OCI runtime starts `true`.)
 """
 
 from tfmesos.agent.doctor.examination import examine

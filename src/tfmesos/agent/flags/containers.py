@@ -166,7 +166,7 @@ class ContainerFlags:
     oci_runtime: str | None = flag(
         default=None,
         help="name or path of the OCI runtime that makes containers with images, volumes or namespaces of their own: "
-        "runc or crun; without it runc, or crun where only that is there and works",
+        "runc or crun; without it runc, or crun where runc is not there or does not work",
     )
     executor_environment_variables: Mapping[str, str] | None = flag(
         default=None,
