@@ -17,6 +17,7 @@ REFUSED = "127.0.0.1:9"
         (["-w", "1", "-V", ":/b", "--", "true"], 2, "volume"),
         (["-w", "1", "-V", "relative:/b", "--", "true"], 2, "absolute"),
         (["-w", "1", "-V", "/tmp:/b:xy", "--", "true"], 2, "ro and rw are allowed"),
+        (["-w", "1", "-V", "/tmp:/", "--", "true"], 2, "would hide all else that a task sees"),
         (["-w", "1", "-V", "/no/such", "--", "true"], 2, "does not exist"),
         (["-w", "1", "-Gw", "-1", "--", "true"], 2, "cannot be negative"),
         (["-w", "1", "-Gw", "0.5", "--", "true"], 2, "whole number"),

@@ -160,6 +160,25 @@ def test_the_carrier_in_an_image_is_told_who_it_is_and_uses_the_images_python() 
     assert (description["user"], description["python"], description["directory"]) == ("ann", None, None)
 
 
+def test_worker_0_on_the_users_machine_stays_there() -> None:
+    volumes = (Volume.parse("/home/ann:/code"),)
+    options = RunOptions(
+        jobs=(Job("worker", 1, cmd="true"),),
+        framework_name="x",
+        container=ContainerOptions(image="x", volumes=volumes),
+        directory="/home/ann",
+        local_worker=True,
+    )
+
+    here, there = (
+        carrier.unpack(dict(Blueprint(options, {}).program(ADDRESS, ClusterAddresses((ADDRESS,)), agent).environment))
+        for agent in (None, "node")
+    )
+
+    assert (here["directory"], here["user"]) == ("/home/ann", None)
+    assert there["directory"] == "/code"
+
+
 # -- a master's version
 
 

@@ -49,7 +49,7 @@ class Blueprint:
         check_program(task, command or (), shown)
         description = {
             "agent": agent or "this machine",
-            "directory": options.container.directory(options.directory),
+            "directory": options.container.directory(options.directory) if is_contained else options.directory,
             "paths": [volume.source for volume in options.container.volumes if volume not in options.container.mounted],
             "user": options.user or current_user() if is_contained else None,
             "port": me.port or None,

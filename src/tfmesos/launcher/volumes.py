@@ -29,6 +29,8 @@ class Volume:
             if not posixpath.isabs(path):
                 raise JobSpecError(f"the volume {text!r} holds the relative path {path!r}; both paths must be absolute")
         source, target = (posixpath.normpath(path) for path in (parts[0], parts[-1]))
+        if target == "/" != source:
+            raise JobSpecError(f"the volume {text!r} would hide all else that a task sees: its path must be below /")
         return cls(source=source, target=target, read_only=mode == "ro")
 
     def __str__(self) -> str:
