@@ -8,8 +8,8 @@ from tfmesos.cli.run.values import parse_time
 
 OLD = """-w 3 -s 2 -m h:5050 -n name -C DOCKER -f -Cw 2 -Gw 1 -Mw 512 -Cs 0.5 -Gs 0 -Ms 256 -v
     -V /a -V /b:/c:ro -r role -e extra.json --worker-logs 0,2 -- cmd"""
-NEW = """-w 1 --local-worker --image i --shm 2g --tensorboard logs --env A=b --env C=d=e --time-limit 2m --fail-fast --no-placeholders
-    --checkpoint --dry-run c"""
+NEW = """-w 1 --local-worker --image i --shm 2g --tensorboard logs --env A=b --env C=d=e --time-limit 2m
+    --fail-fast --no-placeholders --checkpoint --dry-run c"""
 
 
 def load(*words: str) -> TfrunOptions:
