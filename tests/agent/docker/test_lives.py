@@ -17,8 +17,11 @@ from tests.agent.waiting import eventually
 from tests.dockerd import Dockerd, StartDockerd
 from tests.images import busybox_image
 from tfmesos.agent import AgentFlags
-from tfmesos.agent.containerizer import Container, ContainerConfig, Containerizer
+from tfmesos.agent.containerizer import Container, ContainerConfig, ContainerId, Containerizer
+from tfmesos.agent.containerizer.config import RuntimeName
 from tfmesos.agent.docker import DockerRuntime
+from tfmesos.agent.docker.client import DockerClient
+from tfmesos.agent.docker.looks import exec_command
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.supervision import process_start_time
 
@@ -98,6 +101,42 @@ async def test_orphans_of_this_agent_go_if_they_shall_and_no_others(
 
     assert "mesos-others" in names(engine, "--filter=status=running")
     engine.run("rm", "-f", "mesos-others")
+
+
+async def test_an_orphan_of_which_nothing_is_known_any_more_ends(
+    flags: AgentFlags, configure: Configure, engine: Dockerd
+) -> None:
+    config = configure("sleep 60", checkpoint=True)
+    before = await containerizer_of(flags)
+    await start(before, config)
+    await before.close()
+    (flags.runtime_path / "containers" / config.id.value / "config").write_text("{")
+
+    after = await containerizer_of(flags)
+    assert await after.recover([]) == {}
+    await eventually(lambda: f"mesos-{config.id}" not in names(engine))
+    await after.close(end_detached=True)
+
+
+async def test_what_a_look_of_the_agent_before_has_left_ends_with_it(
+    flags: AgentFlags, configure: Configure, engine: Dockerd
+) -> None:
+    config = configure("sleep 60", runtime=RuntimeName.DOCKER)
+    run_beside(engine, f"mesos-{config.id}", config.directory)
+    look = dataclasses.replace(config, id=ContainerId("look", config.id), is_debug=True, container=None)
+    runtime = await DockerRuntime.open(flags)
+    argv = exec_command(DockerClient(flags.docker, str(engine.socket)), look)
+    client = await asyncio.create_subprocess_exec(*argv, stdin=asyncio.subprocess.DEVNULL)
+    await eventually(lambda: engine.run("top", f"mesos-{config.id}").count("sleep 60") == 2)
+    client.kill()
+    await client.wait()
+
+    await runtime.recover({config.id: config, look.id: look}, {})
+    await runtime.cleanup(look.id)
+
+    assert engine.run("top", f"mesos-{config.id}").count("sleep 60") == 1
+    await runtime.close()
+    engine.run("rm", "-f", f"mesos-{config.id}")
 
 
 async def test_what_has_ended_is_kept_for_the_delay(flags: AgentFlags, configure: Configure, engine: Dockerd) -> None:

@@ -90,7 +90,8 @@ class Containerizer:
         processes = dict(zip(configs, await asyncio.gather(*map(self._adopt, configs)), strict=True))
         never = {found for found in configs if found.parent is not None and _was_never_run(processes[found])}
         staying = _staying(configs, set(known), never)
-        await self._parts.recover(staying, configs.keys() - staying.keys())
+        orphans = {found: config for found, config in configs.items() if found not in staying}
+        await self._parts.recover(staying, orphans)
         for container_id in never:  # whoever asked for it was never answered, and will ask again
             await self._parts.cleanup(configs[container_id])
             self._runtime_dir.remove(container_id)

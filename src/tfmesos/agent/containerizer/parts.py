@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tfmesos.agent.containerizer.config import ContainerConfig, RuntimeName
@@ -46,9 +46,11 @@ class Parts:
                     "--recover=cleanup if it is to be ended"
                 )
 
-    async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
+    async def recover(
+        self, known: Mapping[ContainerId, ContainerConfig], orphans: Mapping[ContainerId, ContainerConfig]
+    ) -> None:
         """As Isolation.recover; what belongs to neither is removed. Raises IsolationFailed."""
-        await self.isolation.recover(known, orphans)
+        await self.isolation.recover(known, orphans.keys())
         for runtime in self.runtimes.values():
             await runtime.recover(known, orphans)
         await self.roots.recover({*known, *orphans})

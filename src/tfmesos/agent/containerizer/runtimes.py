@@ -7,7 +7,7 @@ directory, and isolation prepares and cleans up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,7 +65,9 @@ class ContainerRuntime(Protocol):
         Isolation's cleanup follows, then the root file system goes.
         """
 
-    async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
+    async def recover(
+        self, known: Mapping[ContainerId, ContainerConfig], orphans: Mapping[ContainerId, ContainerConfig]
+    ) -> None:
         """Take up what an agent before has left of these (orphans are ended: each has its `kill` and `cleanup`).
 
         What is left of others than those is removed. Never raises.

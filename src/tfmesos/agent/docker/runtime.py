@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind, RuntimeName
@@ -170,11 +170,14 @@ class DockerRuntime:
             await self._removals.remove(container.name)
         return _limitation(ended)
 
-    async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
+    async def recover(
+        self, known: Mapping[ContainerId, ContainerConfig], orphans: Mapping[ContainerId, ContainerConfig]
+    ) -> None:
         """Find those of the agent before. See ContainerRuntime."""
-        mine = [container_id for container_id, config in known.items() if config.runtime is RuntimeName.DOCKER]
+        mine = [config for config in (*known.values(), *orphans.values()) if config.runtime is RuntimeName.DOCKER]
+        self._looks.update(config.id for config in mine if config.is_debug)
         left = await self._leftovers.find()
-        for container_id in (*mine, *(one for one in orphans if container_name(str(one)) in left)):
+        for container_id in (config.id for config in mine if not config.is_debug):
             name = container_name(str(container_id))
             container = self._containers[container_id] = DockerContainer(self._client, name)
             if name in left:

@@ -14,7 +14,7 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,7 +98,9 @@ class OciRuntime:
         await asyncio.to_thread(self._remove, name)
         return None
 
-    async def recover(self, known: Mapping[ContainerId, ContainerConfig], orphans: Set[ContainerId]) -> None:
+    async def recover(
+        self, known: Mapping[ContainerId, ContainerConfig], orphans: Mapping[ContainerId, ContainerConfig]
+    ) -> None:
         """As ContainerRuntime."""
         expected = {name_of(container_id) for container_id in (*known, *orphans)}
         for name in await asyncio.to_thread(self._names):
