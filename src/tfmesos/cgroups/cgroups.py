@@ -37,7 +37,11 @@ class Cgroups:
         self._root = root
         self._trees = trees
         self._owner = owner
-        self._others = others
+        self._distinct_trees = tuple({tree.path: tree for tree in (*trees.values(), *others)}.values())
+        self._controllers = {
+            tree.path: frozenset(name for name, its in trees.items() if its.path == tree.path)
+            for tree in self._distinct_trees
+        }
 
     @classmethod
     def open(
@@ -57,7 +61,7 @@ class Cgroups:
                 raise CgroupError(f"The cgroup controller '{controller}' cannot be used: {fault}")
             trees[controller] = tree
         self = cls(root, trees, owner)
-        for tree in self._distinct_trees():
+        for tree in self._distinct_trees:
             self._make_root(tree)
             self._remove_forsaken(os.path.join(tree.path, root))
         return self
@@ -69,7 +73,7 @@ class Cgroups:
 
     def elsewhere(self, hierarchies: Hierarchies) -> "Cgroups":
         """Those in all trees but its own, where they are made with the first that is completed."""
-        own = {tree.path for tree in self._distinct_trees()}
+        own = {tree.path for tree in self._distinct_trees}
         others = [tree for tree in hierarchies.trees if tree.path not in own]
         for tree in others:
             self._remove_forsaken(os.path.join(tree.path, self._root))
@@ -99,20 +103,21 @@ class Cgroups:
 
     def find(self, lineage: Lineage) -> Cgroup | None:
         """What exists of it in any tree, also by an agent before."""
-        there = tuple(part for part in self._cgroup(lineage).parts if os.path.isdir(part.path))
-        return Cgroup(lineage, there) if there else None
+        below = _path_of(self._root, lineage)
+        there = [tree for tree in self._distinct_trees if os.path.isdir(f"{tree.path}/{below}")]
+        return Cgroup(lineage, tuple(self._part(tree, below, lineage) for tree in there)) if there else None
 
     def lineages(self) -> list[Lineage]:
         """Of all cgroups of this owner in any tree, also by an agent before; parents before what is nested in them."""
         found: set[Lineage] = set()
-        for tree in self._distinct_trees():
+        for tree in self._distinct_trees:
             path = os.path.join(tree.path, self._root)
             found.update(lineage for lineage in _walk(path, ()) if self._is_own(os.path.join(path, lineage[0])))
         return sorted(found)
 
     def close(self) -> None:
         """Remove the root, where nothing is left in it, unless it was there before any of its users."""
-        for tree in self._distinct_trees():
+        for tree in self._distinct_trees:
             for path in reversed(self._way_to_root(tree)):
                 if _ownership.owner_of(path) == _MADE_HERE:
                     with contextlib.suppress(OSError):
@@ -131,19 +136,16 @@ class Cgroups:
         if self._owner and len(lineage) == 1:
             _ownership.mark(part.path, self._owner)
 
-    def _distinct_trees(self) -> list[Hierarchy]:
-        return list({tree.path: tree for tree in (*self._trees.values(), *self._others)}.values())
-
     def _make_missing_roots(self) -> bool:
         """Whether any was missing."""
-        missing = [tree for tree in self._distinct_trees() if not os.path.isdir(os.path.join(tree.path, self._root))]
+        missing = [tree for tree in self._distinct_trees if not os.path.isdir(os.path.join(tree.path, self._root))]
         for tree in missing:
             self._make_root(tree)
         return bool(missing)
 
     def _make_root(self, tree: Hierarchy) -> None:
         """Each directory on the way passes the controllers on, from the top."""
-        wanted = _to_enable(self._trees, tree)
+        wanted = self._to_enable(tree)
         _files.enable(tree.path, wanted)
         for path in self._way_to_root(tree):
             if _files.make_directory(path):
@@ -173,19 +175,20 @@ class Cgroups:
         return not self._owner or _ownership.owner_of(path) == self._owner
 
     def _cgroup(self, lineage: Lineage) -> Cgroup:
-        _check_lineage(lineage)
         below = _path_of(self._root, lineage)
-        parts = (
-            Part(
-                path=os.path.join(tree.path, below),
-                version=tree.version,
-                controllers=frozenset(name for name, its in self._trees.items() if its.path == tree.path),
-                to_enable=_to_enable(self._trees, tree),
-                is_nested=len(lineage) > 1,
-            )
-            for tree in self._distinct_trees()
+        return Cgroup(lineage, tuple(self._part(tree, below, lineage) for tree in self._distinct_trees))
+
+    def _part(self, tree: Hierarchy, below: str, lineage: Lineage) -> Part:
+        return Part(
+            path=f"{tree.path}/{below}",
+            version=tree.version,
+            controllers=self._controllers[tree.path],
+            to_enable=self._to_enable(tree),
+            is_nested=len(lineage) > 1,
         )
-        return Cgroup(lineage, tuple(parts))
+
+    def _to_enable(self, tree: Hierarchy) -> frozenset[str]:
+        return self._controllers[tree.path] - WITHOUT_CONTROLLER if tree.version == 2 else frozenset()
 
 
 def guest_path(root: str, lineage: Lineage) -> str:
@@ -194,13 +197,9 @@ def guest_path(root: str, lineage: Lineage) -> str:
 
 
 def _path_of(root: str, lineage: Lineage) -> str:
-    return os.path.join(root, f"/{NESTED}/".join(lineage))
-
-
-def _to_enable(trees: dict[str, Hierarchy], tree: Hierarchy) -> frozenset[str]:
-    if tree.version == 1:
-        return frozenset()
-    return frozenset(name for name, its in trees.items() if its.path == tree.path) - WITHOUT_CONTROLLER
+    """Raises CgroupError for what is no lineage."""
+    _check_lineage(lineage)
+    return f"{root}/{f'/{NESTED}/'.join(lineage)}"
 
 
 def _walk(path: str, above: Lineage) -> Iterator[Lineage]:
