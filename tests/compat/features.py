@@ -226,6 +226,14 @@ _CONTAINERS = (
         "made when the agent starts, in <work_dir>/gpu; libraries by the driver's version instead of by name; every "
         "ld.so.cache of glibc; one that cannot be made stops no agent",
     ),
+    Feature(
+        "GPUs in containers with images",
+        "better",
+        "the nodes of a container's own cards alone (Mesos: of all); those of a custom executor come and go with its "
+        "tasks; the driver's files for plain images with GPUs, too, PATH and LD_LIBRARY_PATH of the task are extended "
+        "instead of hiding them, and NVIDIA_VISIBLE_DEVICES of the task counts before that of the image; CDI "
+        "specifications (`--nvidia_injection`)",
+    ),
     Feature("`mesos-agent --doctor`", "better", "of ours: what an agent needs, what this machine lacks, how to get it"),
     Feature("isolator posix/gpus", "better", "of ours: cards are counted and named in CUDA_VISIBLE_DEVICES; no root"),
     Feature("AMD's GPUs", "no", "in Mesos neither"),
