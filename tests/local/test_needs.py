@@ -112,10 +112,11 @@ def test_a_volume_that_does_not_exist_is_refused() -> None:
 # -- what its agent is told
 
 
-def flags(environ: Mapping[str, str] | None = None) -> AgentFlags:
-    return build_flags(
-        environ or {}, master="127.0.0.1:5050", ip="127.0.0.1", port=5051, work_dir="/w", resources="cpus:1"
-    )
+def flags(environ: Mapping[str, str] | None = None, **asked: Any) -> AgentFlags:
+    """With nothing of the one who runs the test."""
+    settings = {"DOCKER_CONFIG": "/no/such", **(environ or {})}
+    where = {"master": "127.0.0.1:5050", "ip": "127.0.0.1", "port": 5051, "work_dir": "/w", "resources": "cpus:1"}
+    return build_flags(settings, replace(needs(), **asked), **where)  # type: ignore[arg-type]
 
 
 def test_a_plain_job_needs_no_root() -> None:
@@ -153,9 +154,29 @@ def test_images_are_kept_in_the_users_cache(tmp_path: Path) -> None:
 
 
 def test_the_user_says_where_this_machine_keeps_things_and_nothing_else() -> None:
-    told = flags({"MESOS_DOCKER_REGISTRY": "/images", "MESOS_OCI_RUNTIME": "crun", "MESOS_IP": "0.0.0.0"})
+    settings = {"MESOS_DOCKER_REGISTRY": "/images", "MESOS_OCI_RUNTIME": "crun", "MESOS_IP": "0.0.0.0"}
+
+    told = flags(settings, image="x")
 
     assert (told.docker_registry, told.oci_runtime, told.ip) == ("/images", "crun", "127.0.0.1")
+    assert flags(settings).oci_runtime is None
+
+
+def test_logins_are_those_of_docker(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"auths": {}, "credsStore": "desktop"}')
+
+    assert flags({"DOCKER_CONFIG": str(tmp_path)}, image="x").docker_config == '{"auths": {}, "credsStore": "desktop"}'
+    own = {"DOCKER_CONFIG": str(tmp_path), "MESOS_DOCKER_CONFIG": "{}"}
+    assert flags(own, image="x").docker_config == "{}"
+    assert flags({"DOCKER_CONFIG": str(tmp_path)}).docker_config is None
+
+
+def test_logins_that_cannot_be_read_concern_jobs_with_images_only(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+
+    with pytest.raises(LocalRefusal, match=f"the logins in {tmp_path}/config.json cannot be read"):
+        flags({"DOCKER_CONFIG": str(tmp_path)}, image="x")
+    assert flags({"DOCKER_CONFIG": str(tmp_path)}).docker_config is None
 
 
 def test_what_is_handed_over_arrives_whole() -> None:

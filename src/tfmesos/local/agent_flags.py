@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tfmesos.agent import AgentFlags
-from tfmesos.flags import load_flags
+from tfmesos.flags import FlagError, load_flags
+from tfmesos.local.errors import LocalRefusal
 from tfmesos.local.needs import LocalNeeds
 
-__all__ = ["USERS_VARIABLES", "build_flags", "contained", "counted", "enforced", "volume_directory"]
+__all__ = ["build_flags", "contained", "counted", "enforced", "volume_directory"]
 
-USERS_VARIABLES = (
+_FOR_ALL = ("MESOS_NVIDIA_LIB",)
+_FOR_CONTAINERS = (
     "MESOS_DOCKER",
     "MESOS_DOCKER_CONFIG",
     "MESOS_DOCKER_REGISTRY",
@@ -19,7 +21,6 @@ USERS_VARIABLES = (
     "MESOS_DOCKER_STORE_DIR",
     "MESOS_IMAGE_PROVISIONER_BACKEND",
     "MESOS_NVIDIA_INJECTION",
-    "MESOS_NVIDIA_LIB",
     "MESOS_OCI_RUNTIME",
 )
 """Flags of an agent that a user may set in the environment: where this machine keeps what tasks need."""
@@ -30,16 +31,23 @@ _COUNTED = "posix/cpu,posix/mem,posix/gpus"
 
 
 def build_flags(
-    environ: Mapping[str, str], *, master: str, ip: str, port: int, work_dir: str, resources: str
+    environ: Mapping[str, str], needs: LocalNeeds, *, master: str, ip: str, port: int, work_dir: str, resources: str
 ) -> AgentFlags:
-    """What is so for every job. Raises FlagError for a variable of the user."""
-    given = {name: environ[name] for name in USERS_VARIABLES if environ.get(name)}
+    """What depends on nothing that has to be found first. Raises FlagError, LocalRefusal for what is the user's."""
+    has_containers = needs.in_docker or needs.is_contained
+    names = (*_FOR_ALL, *_FOR_CONTAINERS) if has_containers else _FOR_ALL
+    given = {name: environ[name] for name in names if environ.get(name)}
     given.setdefault("MESOS_DOCKER_STORE_DIR", f"{_cache_home(environ)}/tfmesos/images")
-    config = os.path.expanduser("~/.docker/config.json")
-    if os.path.isfile(config):
-        given.setdefault("MESOS_DOCKER_CONFIG", config)
+    words = (f"--master={master}", f"--work_dir={work_dir}")
+    flags = load_flags(AgentFlags, words, given)
+    logins = _logins(environ) if has_containers and flags.docker_config is None else None
+    if logins is not None:
+        try:
+            flags = load_flags(AgentFlags, words, {**given, "MESOS_DOCKER_CONFIG": logins})
+        except FlagError as error:
+            raise LocalRefusal(f"the logins in {logins} cannot be read: {error}") from error
     return replace(
-        load_flags(AgentFlags, [f"--master={master}", f"--work_dir={work_dir}"], given),
+        flags,
         ip=ip,
         port=port,
         hostname=ip,
@@ -80,6 +88,12 @@ def contained(flags: AgentFlags, needs: LocalNeeds) -> AgentFlags:
 def volume_directory(environ: Mapping[str, str]) -> Path:
     """Where the NVIDIA driver's files for images are: one copy for all runs, which may be hundreds of megabytes."""
     return Path(_cache_home(environ)) / "tfmesos" / "gpu"
+
+
+def _logins(environ: Mapping[str, str]) -> str | None:
+    """Docker's own file of logins, if there is one (docker's documentation: DOCKER_CONFIG names its directory)."""
+    path = os.path.join(environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker"), "config.json")
+    return path if os.path.isfile(path) and os.path.isabs(path) else None
 
 
 def _cache_home(environ: Mapping[str, str]) -> str:

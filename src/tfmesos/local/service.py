@@ -108,6 +108,7 @@ def _master_flags() -> MasterFlags:
 def _agent_flags(handover: Handover, resources: str) -> AgentFlags:
     return build_flags(
         os.environ,
+        handover.needs,
         master=f"{_HOST}:{_MASTER_PORT}",
         ip=_HOST,
         port=_AGENT_PORT,
