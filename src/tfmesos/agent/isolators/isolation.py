@@ -120,6 +120,8 @@ class Isolation:
     async def prepare(self, config: ContainerConfig) -> Prepared:
         """Make a container's cgroup, with its rules and limits. Raises IsolationFailed; nothing is left then."""
         procs_files, directories = self._cgroups.create(config) if self._cgroups is not None else ((), ())
+        if not self._isolators:
+            return Prepared(procs_files=procs_files, directories=directories)
         has_own = own_of(config) is not Own.END
         shares = {OWN: Resources.from_proto(config.resources), **config.shares}
         self._note(config)
@@ -267,8 +269,10 @@ class Isolation:
         Those of a container of Docker are for the engine to set; in our cgroup is the engine's client.
         """
         rules = [rule for each in edits for rule in each.devices]
-        cgroup = self._cgroups.ruled(container_id) if self._cgroups is not None else None
-        if rules and cgroup is not None and container_id not in self._of_docker:
+        if not rules or self._cgroups is None or container_id in self._of_docker:
+            return
+        cgroup = self._cgroups.ruled(container_id)
+        if cgroup is not None:
             cgroup.devices.set(rules)
 
     def _watch(self, container_id: ContainerId) -> None:
