@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.images.store_of import mounted
 from tests.agent.isolators.views import view_of
 from tests.agent.isolators.volumes_of import having, is_empty, mounts
 from tfmesos.agent.containerizer import ContainerId
@@ -49,6 +50,19 @@ async def test_a_secret_is_a_file_for_the_containers_user_until_its_end(
     await isolator.cleanup(given.id)
     await isolator.cleanup(given.id)
     assert not kept.exists()
+
+
+@pytest.mark.root
+async def test_what_cannot_be_removed_is_told(sandbox: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    isolator = SecretVolumeIsolator(tmp_path / "run", SANDBOX)
+    given = having(sandbox, secret("a"))
+    await isolator.prepare(given, {})
+    (inner := tmp_path / "run/secrets/c/inner").mkdir()
+    with mounted(inner, "1m"):
+        await isolator.cleanup(given.id)
+        assert f"its secrets in {tmp_path}/run/secrets/c cannot be removed" in caplog.text
+    await isolator.cleanup(given.id)
+    assert not (tmp_path / "run/secrets/c").exists()
 
 
 async def test_secrets_of_no_container_go(sandbox: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from tfmesos.agent.containerizer import ContainerId
 from tfmesos.agent.images import Root
 from tfmesos.agent.isolators import View
 from tfmesos.agent.oci import OciRuntime
+from tfmesos.agent.oci.rights import Rights
 
 pytestmark = [pytest.mark.root, pytest.mark.cgroups]
 
@@ -77,6 +79,22 @@ async def test_what_no_container_is_known_of_is_removed(containers: Containers, 
     assert os.listdir(folder / "state") == os.listdir(folder / "bundles") == ["known"]
     assert (await lost.wait()).wait_status == signal.SIGKILL
     assert known.termination is None
+
+
+async def test_a_runtime_that_is_gone_is_told_and_its_files_go(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for place in ("state", "bundles"):
+        (tmp_path / place / "left").mkdir(parents=True)
+    await OciRuntime("/no/such/runc", tmp_path, "mesos", Rights.read()).recover({}, {})
+    assert "/no/such/runc cannot be run: No such file or directory" in caplog.text
+    assert os.listdir(tmp_path / "state") == os.listdir(tmp_path / "bundles") == []
+
+
+async def test_an_id_like_an_option_is_a_containers_name(containers: Containers) -> None:
+    process = await containers.start("true", name="-v", view=View())
+    assert (await process.wait()).wait_status == 0
+    await containers.end("-v")
 
 
 async def test_the_epilogue_leaves_nothing_of_the_runtimes(

@@ -201,18 +201,21 @@ class OciRuntime:
                 _log.warning("%s cannot be removed: %s", path, error)
 
     async def _run(self, argv: tuple[str, ...]) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
-        )
+        null, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(*argv, stdin=null, stdout=null, stderr=pipe)
+        except OSError as error:
+            _log.warning("%s cannot be run: %s", argv[0], error.strerror)
+            return
         _, errors = await process.communicate()
         if process.returncode:
             _log.warning("%s: %s", " ".join(argv), errors.decode(errors="replace").strip())
 
 
 def name_of(container_id: ContainerId) -> str:
-    """What a runtime calls it: runc allows few characters, a file system 255 of them."""
+    """What a runtime calls it: runc allows few characters, no option begins so, a file system allows 255 of them."""
     text = str(container_id)
-    return text if re.fullmatch(r"[\w+.-]+", text, re.ASCII) and len(text) <= _MAX_NAME else _digest(text)
+    return text if re.fullmatch(r"[\w+][\w+.-]*", text, re.ASCII) and len(text) <= _MAX_NAME else _digest(text)
 
 
 def _digest(text: str) -> str:

@@ -10,6 +10,7 @@ Mesos keeps them on a file system in memory; here that is for whoever chooses --
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping, Set
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tfmesos.agent.containerizer.config import ContainerConfig
     from tfmesos.agent.containerizer.identifiers import ContainerId
 
+_log = logging.getLogger(__name__)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -65,8 +67,12 @@ class SecretVolumeIsolator(ViewIsolator):
     async def cleanup(self, container_id: ContainerId) -> None:
         """Remove them."""
         directory = self._of(container_id)
-        if _is_there(directory):
+        if not _is_there(directory):
+            return
+        try:
             await asyncio.to_thread(remove_tree, str(directory))
+        except OSError as error:  # the next agent removes them
+            _log.warning("container %s: its secrets in %s cannot be removed: %s", container_id, directory, error)
 
     def _mount(self, config: ContainerConfig, number: int, volume: mesos_pb2.Volume) -> Mount:
         target = target_of(config, volume.container_path, self._sandbox_directory, is_directory=False)
