@@ -119,6 +119,12 @@ async def test_a_directory_of_the_containers_own_is_made_for_it(containers: Cont
     assert containers.output() == "/mnt/mesos/sandbox\n"
 
 
+@pytest.mark.parametrize("name", ["t\u00fcv:1@2", "x" * 242, "-c", "a+b,c=d"])
+async def test_a_container_may_have_any_id(containers: Containers, root: Root, name: str) -> None:
+    files = {"stdout": f"{containers.sandbox}/out", "stderr": f"{containers.sandbox}/err"}
+    assert (await containers.run("true", name=name, root=root, view=IMAGE, **files)).wait_status == 0
+
+
 async def test_links_in_an_image_lead_no_mount_out_of_it(containers: Containers, root: Root, tmp_path: Path) -> None:
     # given an image with links that lead to the host's directories, seen from it
     (tmp_path / "host").mkdir()

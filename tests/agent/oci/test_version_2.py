@@ -21,7 +21,7 @@ _TESTS = (
     "test_containers.py::test_a_container_has_its_cgroup_in_every_tree",
     "test_containers.py::test_rules_of_devices_hold_when_they_change",
     "test_joining.py::test_a_debug_container_ends_alone",
-    "test_losses.py",
+    "test_losses.py::test_a_process_of_the_start_is_killed",
 )
 
 
