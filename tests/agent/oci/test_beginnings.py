@@ -121,7 +121,7 @@ async def test_a_directory_of_the_containers_own_is_made_for_it(containers: Cont
 
 @pytest.mark.parametrize("name", ["t\u00fcv:1@2", "x" * 242, "-c", "a+b,c=d"])
 async def test_a_container_may_have_any_id(containers: Containers, root: Root, name: str) -> None:
-    files = {"stdout": f"{containers.sandbox}/out", "stderr": f"{containers.sandbox}/err"}
+    files: dict[str, Any] = {"stdout": f"{containers.sandbox}/out", "stderr": f"{containers.sandbox}/err"}
     assert (await containers.run("true", name=name, root=root, view=IMAGE, **files)).wait_status == 0
 
 
