@@ -21,6 +21,8 @@ def runtime_for(config: ContainerConfig, flags: AgentFlags, parts: Parts, parent
     """What makes it. `parent`: the container around it. Raises LaunchFailed if nothing does."""
     if config.is_debug and parent is not None:
         return parent.config.runtime
+    if parent is not None and parent.config.runtime is RuntimeName.DOCKER:
+        raise LaunchFailed("containers cannot be nested in those of the docker containerizer")
     name = "docker" if config.container is not None and config.container.type == _DOCKER else "mesos"
     if name not in flags.containerizers:
         raise LaunchFailed(_NOBODY.format(enabled=",".join(flags.containerizers)))
