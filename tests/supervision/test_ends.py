@@ -321,3 +321,21 @@ class TestClosing:
         await asyncio.gather(launching, return_exceptions=True)
         await supervisors.close()  # waits until the fork server has no child
         assert set(children_of(os.getpid())) <= others
+
+
+@pytest.mark.root
+async def test_the_first_process_of_a_pid_namespace_ends_by_sigterm_as_any_other(
+    supervisors: Supervisors, build_spec: BuildSpec, voice: "Voice", tree: "Tree"
+) -> None:
+    """The kernel drops what it has no handler for (pid_namespaces(7))."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    line = "echo ready; exec sleep 1000"
+    child = await supervisors.launch(build_spec("unshare", "--pid", "--fork", "sh", "-c", line, stdout=voice.path))
+    await child.release()
+    await voice.lines(1)
+    tree.add_below(child.pid)
+    child.kill(1000.0)
+    async with asyncio.timeout(20):
+        assert (await child.wait()).wait_status is not None
+    assert tree.left() == []
