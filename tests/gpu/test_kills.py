@@ -114,12 +114,16 @@ class Play:
                 await self._kill(self._random.choice(running).id)
 
     def end_one_alone(self) -> None:
-        """A program ends by itself: perhaps while its agent is away."""
+        """A program ends by itself, or what watches it is killed: perhaps while its agent is away."""
         if (running := self._running()) and self._random.random() < 0.4:
-            container = self._random.choice(running).container
+            chosen = self._random.choice(running)
+            container = chosen.container
             self._doomed |= {launched.id for launched in self._alive.values() if launched.container == container}
             with suppress(ProcessLookupError):
-                os.kill(self._pid(container), signal.SIGKILL)
+                pid = self._pid(container)
+                if chosen.kind is Kind.IMAGE and self._random.random() < 0.5:
+                    pid = watcher_of(pid)
+                os.kill(pid, signal.SIGKILL)
 
     async def settle(self) -> None:
         """Until each task runs or has ended, and what nobody uses is offered."""
@@ -198,6 +202,17 @@ class Play:
         for task_id in self._doomed & self._alive.keys():
             await self._framework.kill(task_id)
         await self._framework.reconcile(self._alive)
+
+
+def watcher_of(pid: int) -> int:
+    """The supervisor of a container's first process. Raises ProcessLookupError."""
+    try:
+        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except FileNotFoundError as error:
+        raise ProcessLookupError(f"there is no process {pid}") from error
+    if not any("tfmesos" in word for word in command_of(parent)):
+        raise ProcessLookupError(f"process {pid} has no supervisor any more")
+    return parent
 
 
 def visible_devices(pid: int) -> list[str]:
