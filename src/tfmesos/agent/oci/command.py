@@ -87,6 +87,10 @@ class Commands:
         options = _options(steps, has_terminal=has_terminal)
         return self._after(steps, (*self._logging(), "run", *options, "--bundle", ".", name))
 
+    def run_to_end(self, name: str, steps: Steps) -> tuple[str, ...]:
+        """The same, until it has ended; nothing of it is left then, also if whoever asked for it is lost."""
+        return self._after(steps, (*self._logging(), "run", "--bundle", ".", name))
+
     def execute(self, name: str, steps: Steps, *, has_terminal: bool) -> tuple[str, ...]:
         """Start the process of the bundle's process.json in a container that runs."""
         options = _options(steps, has_terminal=has_terminal)

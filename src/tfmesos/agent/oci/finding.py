@@ -54,13 +54,13 @@ def fault_of(program: str, rights: Rights) -> str | None:
         (bundle / command.CONFIG).write_bytes(container_json(_program(directory), View(), place, rights))
         steps = Steps(rootfs=place.rootfs, is_host=True)
         try:
-            started = _run(commands.run(name, steps, has_terminal=False), directory)
+            done = _run(commands.run_to_end(name, steps), directory)
+            if done.returncode == 0:
+                return None
             _run(commands.delete(name), directory)
         except subprocess.TimeoutExpired:
-            return f"it takes more than {_PATIENCE_S:g} s to start a program"
-        if started.returncode == 0:
-            return None
-        return _last_error(bundle / command.LOG) or started.stdout.strip() or f"exit status {started.returncode}"
+            return f"it takes more than {_PATIENCE_S:g} s to run a program"
+        return _last_error(bundle / command.LOG) or done.stdout.strip() or f"exit status {done.returncode}"
 
 
 def commands_of(program: str, state: Path) -> Commands:
