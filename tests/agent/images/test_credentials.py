@@ -58,6 +58,7 @@ def test_only_the_login_of_one_registry_is_handed_on() -> None:
     [
         "nonsense",
         "[" * 100_000,
+        '{"\\ud800":{"auth":"!"}}',
         "[]",
         '{"auths":[]}',
         '{"auths":{"h":{"auth":"!!pass"}}}',

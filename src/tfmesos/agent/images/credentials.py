@@ -44,6 +44,7 @@ def parse_docker_config(text: str) -> Mapping[str, Login]:
     """
     try:
         value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()  # a half of a surrogate pair is no text
     except (ValueError, RecursionError):
         raise BadCredentials("the docker config is not JSON") from None
     entries = value.get("auths", value) if isinstance(value, dict) else None
