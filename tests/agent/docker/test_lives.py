@@ -221,6 +221,22 @@ async def test_what_was_never_seen_to_run_is_found_without_an_engine(
     assert process_start_time(told["State"]["Pid"]) is None
 
 
+async def test_what_ended_without_an_engine_is_removed_when_one_is_back(
+    flags: AgentFlags, configure: Configure, own: Dockerd
+) -> None:
+    flags = dataclasses.replace(flags, docker_socket=str(own.socket), docker_remove_delay=0.0)
+    containerizer = await containerizer_of(flags)
+    container = await start(containerizer, configure("exec sleep 60"))
+    own.kill()
+    container.kill(0.0)
+    await container.wait()
+
+    own.start()  # it knows of nothing that happened
+
+    await eventually(lambda: not names(own))
+    await containerizer.close(end_detached=True)
+
+
 async def test_without_an_engine_the_agent_does_not_start(flags: AgentFlags, tmp_path: Path) -> None:
     with pytest.raises(BadAgentFlags, match=r"--containerizers: docker cannot be used: .*Is the docker daemon running"):
         await DockerRuntime.open(dataclasses.replace(flags, docker_socket=str(tmp_path / "none")))

@@ -162,13 +162,12 @@ class DockerRuntime:
         ended = await container.wait_gone()
         self._containers.pop(container_id, None)
         self._nodes.pop(container_id, None)
-        if ended is None:
-            return None
+        # Also one whose end no engine has told: an engine that comes back still lists it.
         if self._flags.docker_remove_delay:
             self._removals.add(container.name, self._flags.docker_remove_delay)
         else:
             await self._removals.remove(container.name)
-        return _limitation(ended)
+        return _limitation(ended) if ended is not None else None
 
     async def recover(
         self, known: Mapping[ContainerId, ContainerConfig], orphans: Mapping[ContainerId, ContainerConfig]
