@@ -121,10 +121,13 @@ async def test_a_secret_reaches_the_container_only(
     variable.secret.value.data = b"hidden"
     container = await containerizer.launch(config)
     await container.open_gate()
-    await container.wait_running()
+    news = await container.wait_running()
     assert container.main_pid is not None
+    assert news is not None
 
     assert "hidden" not in command_line(container.main_pid)
+    assert b'"TOKEN=***"' in news.data
+    assert b"hidden" not in news.data
     container.kill(0.0)
     await container.wait()
     assert output(container) == "hidden\n"

@@ -7,12 +7,14 @@ import logging
 import math
 import os
 import signal
+from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 
 from tfmesos.agent.docker.backoff import delays_s
 from tfmesos.agent.docker.client import DockerClient
 from tfmesos.agent.docker.errors import DockerError, DockerHangs, DockerUnreachable, NoSuchObject
-from tfmesos.agent.docker.inspection import Inspection
+from tfmesos.agent.docker.inspection import Inspection, concealed
 from tfmesos.agent.docker.options import NAME_VARIABLE
 from tfmesos.supervision import TreeStatistics, marked_by, process_start_time, process_statistics
 
@@ -32,9 +34,10 @@ class DockerContainer:
     says so, or when nothing of the container is left and no engine is there that could start it.
     """
 
-    def __init__(self, client: DockerClient, name: str) -> None:
-        """There need be none of this name yet, or ever."""
+    def __init__(self, client: DockerClient, name: str, secrets: Collection[str] = ()) -> None:
+        """There need be none of this name yet, or ever. `secrets`: names of variables; nobody is told their values."""
         self.name = name
+        self._secrets = secrets
         self._client = client
         self._first_process: tuple[int, int] | None = None
         self._started: asyncio.Future[Inspection] = asyncio.get_running_loop().create_future()
@@ -63,7 +66,8 @@ class DockerContainer:
                 pass
             except DockerError as error:
                 self._complain(error)
-        return self._started.result()
+        found = self._started.result()
+        return replace(found, data=concealed(found.data, self._secrets))
 
     def statistics(self) -> TreeStatistics | None:
         """What its processes use; None before it was seen to run."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from tfmesos.agent.docker.errors import DockerError
 
 _ACCESS = "rwm"
+_HIDDEN = "***"
 _NEVER = "0001-01-01"
 
 
@@ -62,6 +63,21 @@ def parse_inspections(output: bytes) -> list[Inspection]:
         raise DockerError(f"docker inspect: the answer cannot be understood: {error!r}") from error
 
 
+def concealed(data: bytes, names: Collection[str]) -> bytes:
+    """The answer of an Inspection without the values of these variables: others may see what a framework is told."""
+    if not names:
+        return data
+    found = json.loads(data)
+    for config in (each.get("Config") or {} for each in found):
+        pairs = ((entry, entry.partition("=")[0]) for entry in config.get("Env") or ())
+        config["Env"] = [f"{name}={_HIDDEN}" if name in names else entry for entry, name in pairs]
+    return _encoded(found)
+
+
+def _encoded(found: object) -> bytes:
+    return json.dumps(found, separators=(",", ":")).encode()
+
+
 def _inspection(found: Mapping[str, object]) -> Inspection:
     state, host = _object(found["State"]), _object(found["HostConfig"])
     has_started = not _text(state["StartedAt"]).startswith(_NEVER)
@@ -81,7 +97,7 @@ def _inspection(found: Mapping[str, object]) -> Inspection:
             _text(mount["Destination"]): _text(mount.get("Source") or "")
             for mount in map(_object, _list(found.get("Mounts") or []))
         },
-        data=json.dumps([found], separators=(",", ":")).encode(),
+        data=_encoded([found]),
     )
 
 

@@ -126,7 +126,7 @@ def open_variables(command: mesos_pb2.CommandInfo) -> Mapping[str, str]:
 
 def secrets_of(command: mesos_pb2.CommandInfo) -> Mapping[str, str]:
     """Variables whose values no command line may show. Raises DockerError for what cannot be handed on."""
-    names = [variable.name for variable in command.environment.variables if variable.type == _SECRET]
+    names = secret_names(command)
     for fault in filter(None, map(variable_fault, command.environment.variables)):
         raise DockerError(fault)
     for name in names:
@@ -134,6 +134,11 @@ def secrets_of(command: mesos_pb2.CommandInfo) -> Mapping[str, str]:
             raise DockerError(f"the secret {name} would change the Docker client, which has to hand it on")
     values = environment_of(command)
     return {name: values[name] for name in names}
+
+
+def secret_names(command: mesos_pb2.CommandInfo) -> tuple[str, ...]:
+    """Of the variables that are secrets."""
+    return tuple(variable.name for variable in command.environment.variables if variable.type == _SECRET)
 
 
 def _allocation_role(resources: Sequence[mesos_pb2.Resource]) -> Mapping[str, str]:

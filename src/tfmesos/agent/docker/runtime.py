@@ -21,7 +21,7 @@ from tfmesos.agent.docker.images import DockerImages
 from tfmesos.agent.docker.inspection import Inspection
 from tfmesos.agent.docker.leftovers import Leftovers
 from tfmesos.agent.docker.looks import end_programs, exec_command
-from tfmesos.agent.docker.options import Surroundings, container_name, run_options, secrets_of
+from tfmesos.agent.docker.options import Surroundings, container_name, run_options, secret_names, secrets_of
 from tfmesos.agent.docker.removals import Removals
 from tfmesos.agent.docker.sandbox import link_sandbox, unlink_sandbox
 from tfmesos.agent.errors import BadAgentFlags
@@ -96,7 +96,7 @@ class DockerRuntime:
         except (DockerError, GpuError) as error:
             raise LaunchFailed(str(error)) from error
         self._nodes[config.id] = frozenset(prepared.view.nodes) if prepared.view is not None else frozenset()
-        self._containers[config.id] = DockerContainer(self._client, options.name)
+        self._containers[config.id] = DockerContainer(self._client, options.name, secret_names(config.command))
         spec = self._client_spec(spec, config, (*self._client.prefix, *run_arguments(options)), options.secrets)
         return replace(spec, epilogue=(*self._client.prefix, *self._client.remove_command(options.name)))
 
@@ -176,9 +176,10 @@ class DockerRuntime:
         mine = [config for config in (*known.values(), *orphans.values()) if config.runtime is RuntimeName.DOCKER]
         self._looks.update(config.id for config in mine if config.is_debug)
         left = await self._leftovers.find()
-        for container_id in (config.id for config in mine if not config.is_debug):
-            name = container_name(str(container_id))
-            container = self._containers[container_id] = DockerContainer(self._client, name)
+        for config in (config for config in mine if not config.is_debug):
+            name = container_name(str(config.id))
+            container = DockerContainer(self._client, name, secret_names(config.command))
+            self._containers[config.id] = container
             if name in left:
                 container.note(left[name])
         await self._leftovers.remove_all_but({container.name for container in self._containers.values()})
