@@ -341,7 +341,7 @@ class TestLosses:
         termination = await child.wait() if child else await end_of(supervisors, spec)
         assert (termination.wait_status, termination.killed) == (None, False)
         assert "its supervisor" in str(termination.message)
-        assert tree.wait_gone(8.0) == []
+        assert tree.wait_gone(10.0) == []
         assert os.listdir(spec.record_dir) == ["record.json"]
 
     @pytest.mark.parametrize("owner_dies", ["before", "after", "never"])
@@ -376,7 +376,7 @@ class TestLosses:
         async with asyncio.timeout(20):
             termination = await child.wait()
         assert (termination.wait_status, termination.killed) == (7 << 8, True)
-        assert tree.wait_gone(8.0) == []
+        assert tree.wait_gone(10.0) == []
         assert os.listdir(spec.record_dir) == ["record.json"]
 
     async def test_of_both_with_the_first_owner(
@@ -391,7 +391,7 @@ class TestLosses:
             os.kill(pid, signal.SIGKILL)
         async with asyncio.timeout(20):
             assert (await child.wait()).wait_status is None
-        assert tree.wait_gone(8.0) == []
+        assert tree.wait_gone(10.0) == []
 
     async def test_of_the_fork_server_while_many_start(
         self, build_detached: BuildSpec, supervisors: Supervisors, tree: "Tree"
@@ -418,7 +418,7 @@ class TestLosses:
         async with asyncio.timeout(20):
             ends = await asyncio.gather(*runs)
         assert all(end.wait_status == 3 << 8 or end.message for end in ends)
-        assert tree.wait_gone(8.0) == []
+        assert tree.wait_gone(10.0) == []
 
     async def test_a_supervisor_that_is_stopped_is_told(
         self, owner: Owner, build_detached: BuildSpec, supervisors: Supervisors, monkeypatch: pytest.MonkeyPatch

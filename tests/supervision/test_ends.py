@@ -205,7 +205,7 @@ class TestLosses:
         assert await child.wait() == Termination(wait_status=None, killed=False, message=message)
         assert await gated.wait() == Termination(wait_status=None, killed=False, message=message)
         await voice.wait_silent()
-        assert tree.wait_gone(8.0) == []
+        assert tree.wait_gone(10.0) == []
         # and the next program gets a new fork server
         child = await supervisors.launch(build_spec("sh", "-c", "exit 9"))
         await child.release()
@@ -229,7 +229,7 @@ class TestLosses:
         ends = await asyncio.gather(*runs)
         assert all(end.wait_status == 0 or end.message for end in ends)
         await supervisors.close()
-        assert tree.wait_gone(8.0) == []
+        assert tree.wait_gone(10.0) == []
 
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
     async def test_of_the_owner(self, tmp_path: Path, voice: "Voice", tree: "Tree", number: signal.Signals) -> None:
@@ -245,7 +245,7 @@ class TestLosses:
         owner.send_signal(number)
         await owner.wait()
         # then nothing is left
-        assert tree.wait_gone(8.0) == []
+        assert tree.wait_gone(10.0) == []
         await voice.wait_silent()
 
 

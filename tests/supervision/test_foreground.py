@@ -121,7 +121,7 @@ async def test_a_lost_part_takes_the_program_along(
     os.kill({"caller": terminal.pid, "fork server": fork_server, "supervisor": supervisor}[lost], signal.SIGKILL)
     # then nothing is left
     await terminal.end()
-    assert tree.wait_gone(8.0) == []
+    assert tree.wait_gone(10.0) == []
 
 
 async def test_kill_and_wait(tree: "Tree", tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from tfmesos.supervision._supervisor import Supervisor, leave_terminal
 from tfmesos.supervision._tree import become_subreaper, children_of, signal_tree
 from tfmesos.supervision._waking import Waiter, catch_signals, reap
 
-_PATIENCE_S = 4.5
-"""With supervisors whose owner is gone: they grant 3 s of grace (Life) and end by themselves."""
+_PATIENCE_S = 7.0
+"""With supervisors whose owner is gone: they grant 3 s of grace (Life), run an epilogue and end by themselves."""
 _RETRY_S = 0.5
 _MAX_REQUEST = 8192
 """A letter and a path (kernel: PATH_MAX is 4096)."""

@@ -35,6 +35,8 @@ class Supervisor:
         self._owner = owner
         self._server = server
         self._program = Program()
+        self._is_program_known = False
+        self._is_server_lost = False
         self._life = Life()
         self._main_pid = 0
         self._is_main_there = False
@@ -105,6 +107,8 @@ class Supervisor:
             from tfmesos.supervision._switchboard import Switchboard  # only its users pay for it
 
             self._switchboard = Switchboard(program, self._waiter)
+        self._is_program_known = True
+        self._heed_lost_server()
 
     def _on_owner_lost(self) -> None:
         """Its pidfd says so; what it still said comes first."""
@@ -127,9 +131,16 @@ class Supervisor:
             self._perform(self._life.leave(_AGENT, timeout_s, grace_s, monotonic()))
 
     def _on_server_lost(self) -> None:
-        """A detached program goes on: if this process is lost, too, its tree is found by its record."""
         self._waiter.remove(self._server)
-        if self._program.recovery_timeout_s is None:
+        self._is_server_lost = True
+        self._heed_lost_server()
+
+    def _heed_lost_server(self) -> None:
+        """A detached program goes on: if this process is lost, too, its tree is found by its record.
+
+        Before the program is known, that is not: an end told now would be in a record that the owner is about to make.
+        """
+        if self._is_server_lost and self._is_program_known and self._program.recovery_timeout_s is None:
             self._perform(self._life.lose(_FORK_SERVER, self._program.grace_s, monotonic()))
 
     def _on_visitor(self, visitor: Visitor, said: list[tuple[Kind, bytes]]) -> None:
