@@ -78,13 +78,15 @@ class Dockerd:
         self._wait_ready(self._process)
 
     def kill(self) -> None:
-        """-9, and wait; its containerd goes with it. (Another start takes a zombie of it for a running one.)"""
-        containerd = int((self.folder / "exec" / "containerd" / "containerd.pid").read_text())
+        """-9, and wait; its containerd goes with it."""
+        pid_file = self.folder / "exec" / "containerd" / "containerd.pid"
+        containerd = int(pid_file.read_text())
         assert self._process is not None
         self._process.kill()
         self._process.wait()
-        while Path(f"/proc/{containerd}").exists():
+        while not _has_ended(containerd):
             time.sleep(0.01)
+        pid_file.unlink(missing_ok=True)  # another start takes a zombie for one that runs, and not each init reaps soon
 
     def command(self, *arguments: str | Path) -> list[str]:
         """The client's, for this engine."""
@@ -170,6 +172,13 @@ class Dockerd:
                     for pid in (cgroup / "cgroup.procs").read_text().split():
                         os.kill(int(pid), signal.SIGKILL)
                     cgroup.rmdir()
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
 
 
 def _make_bridge(name: str) -> None:

@@ -34,7 +34,7 @@ def read_unit(program: str) -> dict[str, list[str]]:
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 def test_systemd_understands_it(program: str, tmp_path: Path) -> None:
     unit = tmp_path / f"{program}.service"
-    unit.write_text((DIRECTORY / unit.name).read_text().replace("/opt/tfmesos/bin", str(BIN)))
+    unit.write_text((DIRECTORY / unit.name).read_text().replace("/opt/tfmesos/bin", str(BIN).replace(" ", r"\x20")))
 
     result = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
 
