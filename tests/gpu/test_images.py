@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -204,7 +205,7 @@ async def test_an_executor_has_the_nodes_of_its_tasks_over_a_restart_of_the_agen
         async def launch(name: str) -> None:
             task = framework.task(name, gpus=1)
             executor = framework.executor("executor", mesos_pb2.ExecutorInfo.CUSTOM)
-            executor.command.value = f"{sys.executable} {EXECUTOR}"
+            executor.command.value = shlex.join([sys.executable, str(EXECUTOR)])
             with_image(executor, "host")
             for path in {"/usr", sys.prefix, sys.base_prefix, str(EXECUTOR.parents[2])}:
                 executor.container.volumes.add(mode=mesos_pb2.Volume.RO, container_path=path, host_path=path)

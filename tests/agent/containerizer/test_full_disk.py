@@ -16,7 +16,7 @@ def test_a_container_fails_with_the_reason_and_the_next_one_runs_when_there_is_r
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("needs root and unshare")
     program = Path(__file__).with_name("full_disk.py")
-    line = f"mount -t tmpfs -o size=2m none {tmp_path} && exec {sys.executable} {program} {tmp_path}"
+    line = f"mount -t tmpfs -o size=2m none {tmp_path} && exec '{sys.executable}' '{program}' {tmp_path}"
 
     ran = subprocess.run(["unshare", "-m", "sh", "-c", line], capture_output=True, text=True, check=False)
 

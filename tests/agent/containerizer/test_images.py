@@ -216,7 +216,9 @@ async def test_what_is_nested_has_an_image_of_its_own_or_none(
     # when others are made in it
     line = "cat /etc/told && test -d $MESOS_SANDBOX"
     own = await run(containerizer, configure(line, "own", parent=around.id, container=with_image()))
-    none = await run(containerizer, configure(f"test ! -e /etc/told && test -d {Path.cwd()}", "none", parent=around.id))
+    none = await run(
+        containerizer, configure(f"test ! -e /etc/told && test -d '{Path.cwd()}'", "none", parent=around.id)
+    )
     # then each has what it says, and ends with what is around it
     assert (await status_of(own), await status_of(none)) == (0, 0)
     again = await run(containerizer, configure("sleep 1000", "again", parent=around.id, container=with_image()))
