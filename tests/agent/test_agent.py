@@ -26,6 +26,7 @@ from tests.agent.in_test_master import (
 )
 from tests.agent.waiting import eventually
 from tfmesos.agent import Agent, AgentFlags, AgentStopped, BadAgentFlags, WorkDirInUse
+from tfmesos.agent.containerizer.spawner import Spawner
 from tfmesos.discovery import build_detector
 from tfmesos.transport import BindError, TcpAddress, UnixAddress
 from tfmesos.wire import internal_pb2, mesos_pb2
@@ -341,6 +342,21 @@ async def test_a_sandbox_that_cannot_be_made_fails_the_task(agent: Agent, master
     assert status.reason == _Status.REASON_CONTAINER_LAUNCH_FAILED
     assert status.message.startswith("Failed to launch container: cannot make the sandbox ")
     assert status.message.endswith(": File name too long")
+
+
+async def test_a_launch_that_fails_unexpectedly_fails_its_task_only(
+    agent: Agent, master: InTestMaster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Spawner, "spawn", lambda *_: 1 / 0)
+        master.run(command_task("t1", "true"))
+        status = await master.wait_for_end("t1")
+    master.run(command_task("t2", "true"))
+
+    assert (status.state, status.reason) == (mesos_pb2.TASK_FAILED, _Status.REASON_CONTAINER_LAUNCH_FAILED)
+    assert "unexpected error of the agent: ZeroDivisionError('division by zero')" in status.message
+    assert "its launch has failed unexpectedly" in caplog.text
+    assert (await master.wait_for_end("t2")).state == mesos_pb2.TASK_FINISHED
 
 
 async def test_many_tasks_at_once_end_once_each(agent: Agent, master: InTestMaster) -> None:

@@ -161,6 +161,10 @@ class ContainerRuns:
         except (LaunchFailed, ResourcesError) as error:
             self._events.failed(executor, str(error))
             return
+        except Exception as error:  # a fault of ours that one task brings about must not end all others
+            _log.exception("container %s: its launch has failed unexpectedly", executor.container_id)
+            self._events.failed(executor, f"unexpected error of the agent: {error!r}")
+            return
         self._events.forked(executor, container.pid)
         if executor.container_id in self._allowed:
             self._allowed.discard(executor.container_id)
