@@ -55,6 +55,20 @@ def test_a_share_that_shrinks_and_another_that_grows_in_one_step_have_no_card_in
     assert book.holding(ROOT).leaving == {unit(0)}
 
 
+def test_what_an_agent_before_has_not_settled_comes_back_where_no_others_are_free(book: Book) -> None:
+    """That one knew of a task's end which this one is still to hear of."""
+    leaving = frozenset({unit(0), unit(2)})
+    book.restore(ROOT, Holding(shares={"one": frozenset({unit(1)})}, leaving=leaving))
+
+    book.resize(ROOT, {"one": 1, "two": 2})
+
+    assert book.holding(ROOT).shares == {"one": {unit(1)}, "two": {unit(0), unit(3)}}
+    assert book.holding(ROOT).leaving == {unit(2)}
+    book.resize(ROOT, {"one": 1})
+    book.settle(ROOT)
+    assert book.allocator.free == {unit(0), unit(2), unit(3)}
+
+
 def test_what_cannot_be_given_changes_nothing(book: Book) -> None:
     book.admit(ROOT, {"one": 3})
     before = book.holding(ROOT)

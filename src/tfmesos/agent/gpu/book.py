@@ -92,19 +92,21 @@ class Book:
     def resize(self, container_id: ContainerId, wants: Wants) -> None:
         """Shares come and go, grow and shrink: what is new is there at once, what is taken leaves.
 
+        What has not left yet comes back where no others are free: an agent may have ended before it had settled.
         Only of a container that is nested in no other. Raises TooFewGpus, and StillClaimed: try again when a nested
         container is gone.
         """
         holding = self._holdings[container_id]
         rest, gone = _shrunk(holding, wants, self.claimed(container_id))
         more = {name: max(count - len(rest.get(name, ())), 0) for name, count in wants.items()}
-        possible = len(self.allocator.total) - sum(map(len, rest.values()))
-        if sum(more.values()) > possible:
-            raise TooFewGpus(sum(more.values()), len(self.allocator.free), possible)
-        taken = self.allocator.allocate(sum(more.values()))
+        possible, count = len(self.allocator.total) - sum(map(len, rest.values())), sum(more.values())
+        if count > possible:
+            raise TooFewGpus(count, len(self.allocator.free), possible)
+        back = frozenset(sorted(holding.leaving)[: max(count - len(self.allocator.free), 0)])
+        taken = self.allocator.allocate(count - len(back)) | back
         self._holdings[container_id] = Holding(
             shares=_dealt(rest, more, taken),
-            leaving=holding.leaving | gone,
+            leaving=(holding.leaving - back) | gone,
             was_claimed=holding.was_claimed - gone,
         )
 
