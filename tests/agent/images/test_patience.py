@@ -18,10 +18,10 @@ async def test_work_that_fills_its_directory_may_take_long(tmp_path: Path) -> No
     async def work() -> str:
         for size in range(1, 6):
             (tmp_path / "blob").write_bytes(b"x" * size)
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.15)
         return "done"
 
-    assert await while_it_grows(work(), str(tmp_path), 0.05) == "done"
+    assert await while_it_grows(work(), str(tmp_path), 0.5) == "done"
 
 
 async def test_silent_work_is_ended_first_and_called_stalled(tmp_path: Path) -> None:
