@@ -100,7 +100,9 @@ def test_volumes_are_read(text: str, volume: Volume) -> None:
     assert Volume.parse(text) == volume
 
 
-@pytest.mark.parametrize("text", ["", "relative:/b", "/a:b", "/a:", ":/b", "/a:/b:xx", "/a:/b:ro:/c", "/\udcff"])
+@pytest.mark.parametrize(
+    "text", ["", "relative:/b", "/a:b", "/a:", ":/b", "/a:/b:xx", "/a:/b:ro:/c", "/\udcff", "/a\n:/b"]
+)
 def test_other_volumes_are_refused_with_a_text(text: str) -> None:
     with pytest.raises(JobSpecError, match="volume"):
         Volume.parse(text)

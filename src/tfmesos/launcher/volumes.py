@@ -19,6 +19,8 @@ class Volume:
     def parse(cls, text: str) -> "Volume":
         """`SRC`, `SRC:DST` or `SRC:DST:ro|rw`, both absolute. Raises JobSpecError."""
         check_text(text, "the volume")
+        if any(ord(char) < 32 or ord(char) == 127 for char in text):
+            raise JobSpecError(f"the volume {text!r} must be one line without control characters")
         parts = text.split(":")
         mode = parts.pop() if len(parts) == 3 else "rw"
         if len(parts) > 2 or not all(parts):

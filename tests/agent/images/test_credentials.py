@@ -26,6 +26,7 @@ _AUTH = base64.b64encode(b"me:pass:word").decode()
         ("https://index.docker.io/v1/", "docker.io"),
         ("registry-1.docker.io", "docker.io"),
         ("docker.io", "docker.io"),
+        ("https://images/v1/", "images:443"),
     ],
 )
 def test_registries_are_told_apart_by_host_and_port(name: str, host: str) -> None:
@@ -37,8 +38,8 @@ def test_registries_are_told_apart_by_host_and_port(name: str, host: str) -> Non
     [
         ({"auths": {}}, []),
         ({"auths": {"h": {}}, "credsStore": "pass"}, []),
-        ({"h": {"auth": _AUTH, "email": "x"}}, ["h"]),
-        ({"auths": {"h": {"username": "me", "password": "pass:word"}}}, ["h"]),
+        ({"h.io": {"auth": _AUTH, "email": "x"}}, ["h.io"]),
+        ({"auths": {"h.io": {"username": "me", "password": "pass:word"}}}, ["h.io"]),
         ({}, []),
     ],
 )

@@ -32,6 +32,10 @@ _HUB = "https://registry-1.docker.io"
         ("h.io:5000", "a", "docker://h.io:5000/a:latest", False),
         ("127.0.0.1:5000", "a", "docker://127.0.0.1:5000/a:latest", True),
         ("http://[::1]:5000", "a", "docker://[::1]:5000/a:latest", True),
+        ("http://[::1]", "a", "docker://[::1]:80/a:latest", True),
+        ("https://images", "a", "docker://images:443/a:latest", False),
+        ("images", "a", "docker://images:443/a:latest", False),
+        ("http://images", "a", "docker://images:80/a:latest", True),
         ("http://h.io:5000", "g.io/a", "docker://g.io/a:latest", False),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -79,6 +80,18 @@ def test_a_tree_that_was_written_stays(tmp_path: Path) -> None:
     facts = tmp_path / "store/trees" / _DIGEST.replace(":", "-") / "facts.json"
     assert json.loads(facts.read_text())["boot_id"] is None
     assert _store(tmp_path).find("image") == _DIGEST
+
+
+def test_a_store_that_somebody_has_removed_is_made_again(tmp_path: Path) -> None:
+    store = _store(tmp_path)
+    _add(store)
+    shutil.rmtree(store.path)
+    assert store.find("image") is None
+    assert store.usage().images == 0
+    assert store.prune(lambda name: False) == 0
+    _add(store)
+    assert store.find("image") == _DIGEST
+    assert os.stat(f"{store.path}/trees").st_mode & 0o777 == 0o700
 
 
 def test_a_store_that_others_may_write_to_is_refused(tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ class Archive:
                 _extract_layout(archive, f"{directory}/layout")
                 return None
         except (tarfile.TarError, EOFError) as error:
-            raise UnusableImage(f"{self.path} is no tar file, or a damaged one: {error}") from error
+            reason = str(error).partition(":\n")[0]  # after it comes a line for each compression that was tried
+            raise UnusableImage(f"{self.path} is no tar file, or a damaged one: {reason}") from error
 
     def choose(self, directory: str, platform: Platform) -> tuple[bytes, str]:
         """Of an OCI layout: the manifest for a platform, and what skopeo is to read. Raises UnusableImage."""

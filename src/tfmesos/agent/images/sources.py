@@ -15,6 +15,7 @@ from tfmesos.flags import FlagError
 _DOCKER_HUB = "docker.io"
 _LOOPBACK = ("localhost", "127.0.0.1")
 _PLAIN_PORT = 80
+_TLS_PORT = 443
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +27,12 @@ class Registry:
 
     @classmethod
     def named(cls, host: str) -> Registry:
-        """As an image's name has it."""
+        """As an image's name has it; one without dot and colon gets its port, since skopeo asks docker.io otherwise."""
         name, _, port = host.rpartition(":")
         if host.endswith("]") or not port.isdecimal():
             name, port = host, ""
+        if "." not in host and ":" not in host and host != _LOOPBACK[0]:
+            host = f"{host}:{_TLS_PORT}"
         if name == _DOCKER_HUB or name.endswith(f".{_DOCKER_HUB}"):
             return cls(host=_DOCKER_HUB, is_plain=False)
         return cls(host=host, is_plain=port == str(_PLAIN_PORT) or bool(port and name in _LOOPBACK))
@@ -48,11 +51,10 @@ class Registry:
             raise FlagError(f"{url!r}: http://host:port, https://host:port or the path of a folder is wanted")
         if parts.path.strip("/") not in ("", "v2") or parts.query:
             raise FlagError(f"{url!r}: a registry has no path; what it holds is part of an image's name")
-        found = cls.named(parts.netloc if port is not None or not parts.scheme else parts.hostname)
-        if not parts.scheme or found.host == _DOCKER_HUB:
-            return found
-        host = f"{found.host}:{_PLAIN_PORT}" if parts.scheme == "http" and port is None else found.host
-        return cls(host=host, is_plain=parts.scheme == "http")
+        is_plain = parts.scheme == "http"
+        place = parts.netloc.rstrip(":")
+        found = cls.named(f"{place}:{_PLAIN_PORT}" if is_plain and port is None else place)
+        return cls(host=found.host, is_plain=is_plain) if parts.scheme and found.host != _DOCKER_HUB else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,8 +117,7 @@ class Store:
         try:
             os.makedirs(self.path, exist_ok=True)
             check_ownership(Path(self.path).resolve())
-            for name in ("trees", "staging"):
-                os.makedirs(f"{self.path}/{name}", 0o700, exist_ok=True)
+            self._make_folders()
             self._sweep()
         except OSError as error:
             raise BadAgentFlags(f"--docker_store_dir: cannot use {self.path}: {error.strerror or error}") from error
@@ -164,11 +163,16 @@ class Store:
             self._uses.clear()
 
     def stage(self) -> Staging:
-        """Raises OSError."""
+        """Also after somebody has removed the store, as those do who tidy /tmp. Raises OSError."""
+        self._make_folders()
         with _holding(f"{self.path}/lock"):
             path = tempfile.mkdtemp(dir=f"{self.path}/staging")
             lock = _locked(f"{path}/lock", fcntl.LOCK_EX)
-        return Staging(path, lock)
+        try:
+            return Staging(path, lock)
+        except OSError:
+            _remove_held(path, lock)
+            raise
 
     def add(self, staging: Staging, digest: str) -> None:
         """Take a staged tree with rootfs/ and config.json; if the digest is there by now, that one stays."""
@@ -238,6 +242,7 @@ class Store:
         try:
             if any(os.path.exists(f"{tree}/users/{name}") for name in os.listdir(f"{tree}/users")):
                 return None
+            self._make_folders()
             leaving = tempfile.mkdtemp(dir=f"{self.path}/staging")
             os.rename(tree, f"{leaving}/tree")
             return leaving
@@ -257,6 +262,10 @@ class Store:
                 _log.warning("image %s may be damaged, since the machine was started again meanwhile", digest)
                 self._remove(digest)
 
+    def _make_folders(self) -> None:
+        for name in ("trees", "staging"):
+            os.makedirs(f"{self.path}/{name}", 0o700, exist_ok=True)
+
     def _staged(self) -> list[str]:
         return [f"{self.path}/staging/{name}" for name in os.listdir(f"{self.path}/staging")]
 
@@ -264,7 +273,11 @@ class Store:
         return f"{self.path}/trees/{digest.replace(':', '-')}"
 
     def _digests(self) -> list[str]:
-        return [name.replace("-", ":", 1) for name in sorted(os.listdir(f"{self.path}/trees"))]
+        try:
+            names = os.listdir(f"{self.path}/trees")
+        except FileNotFoundError:  # until the next pull
+            return []
+        return [name.replace("-", ":", 1) for name in sorted(names)]
 
     def _names(self) -> dict[str, str]:
         path = f"{self.path}/images.json"
