@@ -13,11 +13,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.cli.programs import Workplace, wait_until
 from tfmesos import Cluster, Job, JobFailed, cluster
+from tfmesos.errors import TfmesosError
 
 FOREVER = "sleep 1000"
 SERVE = [
@@ -63,6 +65,23 @@ def test_the_block_has_running_tasks_and_their_addresses(workplace: Workplace) -
         wait_until(lambda: len(workplace.find(FOREVER)) >= 3, "the commands run")
 
     assert not workplace.find(FOREVER)
+
+
+def test_who_waits_for_the_docker_engine_is_told(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that hears nothing from the engine until the user has been told, and then gives up."""
+    told, client = workplace.directory / "told", workplace.directory / "docker"
+    client.write_text(f"#!/bin/sh\nuntil test -e {told}; do sleep 0.02; done\necho no engine >&2; exit 1\n")
+    client.chmod(0o755)
+    monkeypatch.setenv("MESOS_DOCKER", str(client))
+    monkeypatch.setattr("tfmesos.api.hosted._SILENCE_S", 0.1)
+    screen = SimpleNamespace(write=told.write_text, flush=lambda: None)
+    monkeypatch.setattr(sys, "stderr", screen)
+
+    refused = pytest.raises(TfmesosError, match="the Docker engine cannot be used: no engine")
+    with refused, cluster(Job("worker", 1, cmd=FOREVER), containerizer_type="DOCKER", image="tf:1"):
+        pass
+
+    assert told.read_text().startswith("waiting for the Docker engine to answer (log: /")
 
 
 def test_the_address_is_the_tasks_own(workplace: Workplace) -> None:

@@ -12,7 +12,7 @@ from tfmesos.cli.tfrun import main
 def test_two_numbers_are_added_on_a_cluster_of_its_own(workplace: Workplace) -> None:
     pytest.importorskip("tensorflow", exc_type=ImportError)
 
-    result = workplace.run(*TFRUN, "--self-test", MESOS_MASTER="127.0.0.1:9")
+    result = workplace.run(*TFRUN, "--self-test", MESOS_MASTER="127.0.0.1:9", DOCKER_IMAGE="no/such")
 
     assert result.status == 0, result
     assert "10 + 32 = 42" in result.output

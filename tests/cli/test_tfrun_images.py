@@ -198,7 +198,12 @@ def test_ctrl_c_while_an_image_is_pulled(workplace: Workplace, slow: FakeRegistr
         (["--image", IMAGE], {"MESOS_OCI_RUNTIME": "/no/runc"}, f"image '{IMAGE}' cannot be used on this machine: "),
         (["-V", "/etc:/x"], {"MESOS_OCI_RUNTIME": "/no/runc"}, "nothing can be mounted for tasks on this machine: "),
         (["--image", IMAGE], {"MESOS_DOCKER_REGISTRY": "ftp://x"}, f"image '{IMAGE}' cannot be used on this machine: "),
-        (["-C", "DOCKER", "--image", IMAGE], {"MESOS_DOCKER_SOCKET": "/no/socket"}, "/no/socket"),
+        (["-C", "DOCKER", "--image", IMAGE], {"MESOS_DOCKER_SOCKET": "/no/socket"}, "by MESOS_DOCKER_SOCKET)"),
+        (
+            ["-C", "DOCKER", "--image", IMAGE],
+            {"MESOS_DOCKER": "/no/docker"},
+            "engine cannot be used: cannot run /no",
+        ),
     ],
 )
 def test_what_cannot_be_served_is_told_in_one_line(

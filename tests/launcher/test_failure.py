@@ -83,6 +83,12 @@ def test_an_image_without_python3_is_told(said: str) -> None:
     assert "has no python3" not in words(said)
 
 
+def test_an_agent_without_docker_is_told() -> None:
+    said = "Failed to launch container: None of the enabled containerizers (mesos) could create a container for the"
+
+    assert "start it with --containerizers=docker,mesos, or leave out -C DOCKER" in words(said, image="tf:1")
+
+
 def test_a_missing_file_of_the_user_is_no_missing_python() -> None:
     said = "python3: can't open file '/x/train.py': [Errno 2] No such file or directory"
 

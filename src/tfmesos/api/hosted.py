@@ -23,6 +23,9 @@ _SPARE_PORTS = 8
 
 _ABANDON_S = 5.0
 
+_SILENCE_S = 10.0
+"""After this a job that waits says what for."""
+
 
 class HostedRun:
     """A job from its start to its end, on a master or, without one, on a cluster of its own. All in one event loop.
@@ -112,10 +115,22 @@ class HostedRun:
         await self._unless_dead(run.start())
 
     async def _wait_local(self, local: LocalCluster) -> None:
-        await local.wait_ready()
-        for note in () if self._options.quiet else local.notes:
-            self._output.write_note(note)
+        told = asyncio.get_running_loop().call_later(_SILENCE_S, self._say, self._awaited(local))
+        try:
+            await local.wait_ready()
+        finally:
+            told.cancel()
+        for note in local.notes:
+            self._say(note)
         self._death = asyncio.create_task(_wait_death(local))
+
+    def _awaited(self, local: LocalCluster) -> str:
+        what = "the Docker engine" if self._needs.in_docker else "the embedded cluster"
+        return f"waiting for {what} to answer (log: {local.log_path})"
+
+    def _say(self, note: str) -> None:
+        if not self._options.quiet:
+            self._output.write_note(note)
 
     async def _unless_dead(self, work: Coroutine[Any, Any, T]) -> T:
         """The work's result; raises when the embedded cluster dies before, as then nothing else would ever come."""

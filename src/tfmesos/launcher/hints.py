@@ -19,6 +19,9 @@ _NO_PYTHON = re.compile(
     r"""|\bpython3: No such file or directory""",
 )
 
+_NO_DOCKER = "None of the enabled containerizers (mesos) could create a container"
+"""Mesos 1.11: a task for the Docker engine came to an agent that uses none."""
+
 
 def hints(failure: TaskFailure, image: str | None) -> Iterator[str]:
     """Lines for the user, none where nothing more is known. `image`: what the job's tasks run in."""
@@ -26,6 +29,8 @@ def hints(failure: TaskFailure, image: str | None) -> Iterator[str]:
         yield f"out of memory: {_used(failure.message)}{_more_memory(failure.job)}"
     if image is None:
         return
+    if _NO_DOCKER in failure.message:
+        yield "the agent runs nothing in Docker: start it with --containerizers=docker,mesos, or leave out -C DOCKER"
     if failure.exit_status == BUS_ERROR:
         yield "a bus error is often a full /dev/shm: make it larger, as with --shm 2g"
     if _NO_PYTHON.search("\n".join([failure.message, *failure.last_lines])):

@@ -19,6 +19,8 @@ from tfmesos.transport import Address
 
 __all__ = ["AgentStart"]
 
+_ENGINE = "start it, join the group of its socket, or name its socket by MESOS_DOCKER_SOCKET"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStart:
@@ -44,6 +46,8 @@ class AgentStart:
                 return ()
             return await self._start_with_gpus(flags, supply)
         except BadAgentFlags as error:
+            if needs.in_docker and error.__cause__ is not None:
+                raise LocalRefusal(f"the Docker engine cannot be used: {error.__cause__} ({_ENGINE})") from error
             if needs.image is not None:
                 raise LocalRefusal(f"image '{needs.image}' cannot be used on this machine: {error}") from error
             if needs.is_contained:
