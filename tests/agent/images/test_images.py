@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.images.store_of import greeting, image_of, images_of, is_clean, trees_of
+from tests.agent.images.store_of import greeting, image_of, images_of, is_clean, mounted, trees_of
 from tests.agent.waiting import eventually
 from tests.images import File, Image, layers_of, saved_archive
 from tfmesos.agent.errors import BadAgentFlags
@@ -153,6 +153,26 @@ async def test_a_name_that_cannot_be_written_fails_the_pull(tmp_path: Path, arch
         (tmp_path / f"store/images.json.{os.getpid()}").mkdir()
         with pytest.raises(ImageError, match=r"its name cannot be kept in .*/store: Is a directory"):
             await images.provide(image_of("one"), holder="c1")
+
+
+async def test_a_disk_that_is_full_when_a_pull_begins_leaves_nothing(tmp_path: Path, archives: str) -> None:
+    (tmp_path / "store").mkdir()
+    with mounted(tmp_path / "store", "1m,nr_inodes=6"):
+        async with images_of(tmp_path, docker_registry=archives) as images:
+            with pytest.raises(ImageError, match="No space left on device"):
+                await images.provide(image_of("one"), holder="c1")
+            assert is_clean(tmp_path)
+
+
+async def test_a_store_that_somebody_else_has_made_meanwhile_gives_nothing(tmp_path: Path, archives: str) -> None:
+    async with images_of(tmp_path, docker_registry=archives) as images:
+        await images.provide(image_of("one"), holder="c1")
+        await images.release("c1")
+        os.chown(tmp_path / "store", 12345, 12345)
+        for name in ("one", "two"):
+            with pytest.raises(ImageError, match="store belongs to somebody else"):
+                await images.provide(image_of(name), holder="c2")
+        os.chown(tmp_path / "store", 0, 0)
 
 
 async def test_appc_and_secrets_by_reference_are_refused(tmp_path: Path, archives: str) -> None:

@@ -115,8 +115,6 @@ class Store:
         if ":" in self.path:
             raise BadAgentFlags(f"--docker_store_dir: {self.path} has a ':', which skopeo and umoci take for a tag")
         try:
-            os.makedirs(self.path, exist_ok=True)
-            check_ownership(Path(self.path).resolve())
             self._make_folders()
             self._sweep()
         except OSError as error:
@@ -213,6 +211,7 @@ class Store:
     def _begin_use(self, digest: str) -> _Use | None:
         path = f"{self._tree(digest)}/lock"
         try:
+            check_ownership(Path(f"{self.path}/trees").resolve())  # it may have been removed, and made by somebody else
             lock = _locked(path, fcntl.LOCK_SH, flags=os.O_RDWR)
         except FileNotFoundError:
             return None
@@ -263,6 +262,9 @@ class Store:
                 self._remove(digest)
 
     def _make_folders(self) -> None:
+        """Raises OSError, too, if somebody else has made the store."""
+        os.makedirs(self.path, exist_ok=True)
+        check_ownership(Path(self.path).resolve())
         for name in ("trees", "staging"):
             os.makedirs(f"{self.path}/{name}", 0o700, exist_ok=True)
 
