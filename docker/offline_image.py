@@ -38,6 +38,8 @@ NOT_TO_RUN = re.compile(
     r"/usr/share/(bash-completion|bug|doc|doc-base|info|lintian|locale|man|menu|perl5)(/|$)|-packages/[^/]+/include/"
 )
 """Texts, and the headers of Python packages: of TensorFlow's files 18,000 of 22,000."""
+NAME = re.compile(r"[a-z0-9][a-z0-9._/:-]*:\w[\w.-]*", re.ASCII)
+"""Docker loads no other."""
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 GPU = ("NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
 """What docker/Dockerfile's GPU image says to NVIDIA's container toolkit, and to agents."""
@@ -57,17 +59,17 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="offline_image.py", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("archive", type=Path, help="where to write it")
-    parser.add_argument("--tag", required=True, help="REPOSITORY:TAG")
-    parser.add_argument("--debian", action="append", default=[], metavar="PACKAGE", help="may be given again")
-    parser.add_argument("--python", action="append", default=[], metavar="PACKAGE", help="may be given again")
+    parser.add_argument("--tag", required=True, help="REPOSITORY:TAG, as tfmesos/tfmesos:latest")
+    for name, kind in (("--debian", "Debian package that is installed"), ("--python", "Python package of this Python")):
+        parser.add_argument(name, action="append", default=[], metavar="PACKAGE", help=f"a {kind}; may be given again")
     parser.add_argument("--gpu", action="store_true", help="ask for GPUs and their driver's files")
     return parser.parse_args()
 
 
 def _write(asked: argparse.Namespace) -> None:
+    if not NAME.fullmatch(asked.tag):
+        raise ValueError(f"--tag={asked.tag} is not REPOSITORY:TAG, as tfmesos/tfmesos:latest (in small letters)")
     repository, _, tag = asked.tag.rpartition(":")
-    if not repository or "/" in tag:
-        raise ValueError(f"--tag={asked.tag} is not REPOSITORY:TAG")
     layers = [debian_layer([*DEBIAN, *asked.debian])]
     if asked.python:
         layers.append(python_layer(asked.python))

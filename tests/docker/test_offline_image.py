@@ -54,6 +54,8 @@ def test_python_packages_come_with_what_they_need(tmp_path: Path, dockerd: Docke
         (["--tag=it:1", "--debian=no-such-package"], "no-such-package is not installed here"),
         (["--tag=it:1", "--python=no-such-package"], "no-such-package is not installed here"),
         (["--tag=it"], "--tag=it is not REPOSITORY:TAG"),
+        (["--tag=host:5000/it"], "--tag=host:5000/it is not REPOSITORY:TAG"),
+        (["--tag=It:1"], "--tag=It:1 is not REPOSITORY:TAG"),
     ],
 )
 def test_what_cannot_be_is_said(tmp_path: Path, words: list[str], text: str) -> None:
