@@ -63,7 +63,7 @@ class Returns:
         self, agent: Agent, message: internal_pb2.ReregisterSlaveMessage
     ) -> list[internal_pb2.ReconcileTasksMessage]:
         """Strike executors and adopt tasks as the agent has it; returns what it shall say about tasks it left out."""
-        listed = {(one.framework_id.value, one.task_id.value) for one in message.tasks}
+        listed = _listed(message)
         self._recover_frameworks(message)
         self._adopt_unknown(agent, message)
         self._strike_executors(agent, message)
@@ -71,12 +71,13 @@ class Returns:
         for task in list(agent.all_tasks()):
             if (task.framework_id, task.id) not in listed:
                 self._ask_for(task, reconciliations)
-            elif task.is_killed and not task.is_terminal:
-                self._ledger.send(agent, kill_message(task))
         return list(reconciliations.values())
 
     def tell_agent(self, agent: Agent, message: internal_pb2.ReregisterSlaveMessage) -> None:
-        """Renew or end, on the agent, the frameworks that it knows."""
+        """Renew or end, on the agent, the frameworks that it knows; say again what was to be killed while it was away.
+
+        After the confirmation: before it, an agent takes nothing from this master.
+        """
         named = {FrameworkId(one.id.value): None for one in message.frameworks}
         for framework_id in named:
             framework = self._books.frameworks.get(framework_id)
@@ -86,6 +87,10 @@ class Returns:
                 shutdown = internal_pb2.ShutdownFrameworkMessage()
                 shutdown.framework_id.value = framework_id
                 self._ledger.send(agent, shutdown)
+        listed = _listed(message)
+        for task in agent.all_tasks():
+            if task.is_killed and not task.is_terminal and (task.framework_id, task.id) in listed:
+                self._ledger.send(agent, kill_message(task))
 
     def _is_wanted(self, framework_id: mesos_pb2.FrameworkID, message: internal_pb2.ReregisterSlaveMessage) -> bool:
         wanted = FrameworkId(framework_id.value)
@@ -167,6 +172,11 @@ class Returns:
         reason = mesos_pb2.TaskStatus.REASON_RECONCILIATION
         status = latest_status(task, reason, "Reconciliation: Latest task state", self._ledger.now)
         reconciliations[framework_id].statuses.append(status)
+
+
+def _listed(message: internal_pb2.ReregisterSlaveMessage) -> set[tuple[str, str]]:
+    """The tasks that an agent knows."""
+    return {(one.framework_id.value, one.task_id.value) for one in message.tasks}
 
 
 def _with_role(resources: Resources) -> Resources:
