@@ -15,6 +15,7 @@ from tests.debian import wants_debians_python
 from tests.dockerd import Dockerd
 
 SCRIPT = Path(offline_image.__file__)
+NO_NAME = "is not REPOSITORY:TAG, as tfmesos/tfmesos:latest (in small letters)"
 
 
 def test_the_image_runs_python(dockerd: Dockerd, python_archive: Path) -> None:
@@ -53,9 +54,9 @@ def test_python_packages_come_with_what_they_need(tmp_path: Path, dockerd: Docke
     [
         (["--tag=it:1", "--debian=no-such-package"], "no-such-package is not installed here"),
         (["--tag=it:1", "--python=no-such-package"], "no-such-package is not installed here"),
-        (["--tag=it"], "--tag=it is not REPOSITORY:TAG"),
-        (["--tag=host:5000/it"], "--tag=host:5000/it is not REPOSITORY:TAG"),
-        (["--tag=It:1"], "--tag=It:1 is not REPOSITORY:TAG"),
+        (["--tag=it"], f"--tag=it {NO_NAME}"),
+        (["--tag=host:5000/it"], f"--tag=host:5000/it {NO_NAME}"),
+        (["--tag=It:1"], f"--tag=It:1 {NO_NAME}"),
     ],
 )
 def test_what_cannot_be_is_said(tmp_path: Path, words: list[str], text: str) -> None:
