@@ -42,6 +42,11 @@ def parameters(task: mesos_pb2.TaskInfo) -> list[tuple[str, str]]:
 VOLUMES = (Volume.parse("/data:/data"), Volume.parse("/a:/b:ro"))
 
 
+def test_volumes_at_one_path_are_refused() -> None:
+    with pytest.raises(JobSpecError, match="two volumes would be at '/b': each needs a path of its own"):
+        ContainerOptions(image="tf:1", volumes=(*VOLUMES, Volume.parse("/c:/b/")))
+
+
 def test_an_image_of_the_mesos_containerizer() -> None:
     task = task_in(ContainerOptions(image="tf:1", volumes=VOLUMES, force_pull=True))
 

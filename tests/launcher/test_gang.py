@@ -231,14 +231,21 @@ def test_an_agent_that_cannot_start_a_task_is_tried_again() -> None:
     assert only(play.says(task.task_id, "FAILED", "no such image", source="SOURCE_AGENT"), Revive)
 
 
-def test_an_invalid_task_is_not_tried_again() -> None:
+@pytest.mark.parametrize(
+    ("state", "message", "source"),
+    [
+        ("ERROR", "Task uses invalid resources", "SOURCE_MASTER"),
+        ("FAILED", "Failed to launch container: Failed to parse docker image 'http://x': no", "SOURCE_AGENT"),
+    ],
+)
+def test_an_invalid_task_is_not_tried_again(state: str, message: str, source: str) -> None:
     play = Play(Job("worker", 1, cmd="work"))
     (task,) = play.launch()
 
-    end = ending(play.says(task.task_id, "ERROR", "Task uses invalid resources", source="SOURCE_MASTER"))
+    end = ending(play.says(task.task_id, state, message, source=source))
 
     assert end.failed is not None
-    assert end.failed.status.message == "Task uses invalid resources"
+    assert end.failed.status.message == message
 
 
 def test_a_program_that_fails_before_the_others_run_is_not_tried_again() -> None:

@@ -38,6 +38,13 @@ class ContainerOptions:
     force_pull: bool = False
     shm_mb: int | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse volumes of which one would hide the other. Raises JobSpecError."""
+        targets = [volume.target for volume in self.volumes]
+        for target in targets:
+            if targets.count(target) > 1:
+                raise JobSpecError(f"two volumes would be at {target!r}: each needs a path of its own")
+
     @property
     def is_docker(self) -> bool:
         """Docker runs it."""
