@@ -186,13 +186,14 @@ def test_other_backends_are_refused_with_mesos_text(tmp_path: Path, backend: str
         _open(tmp_path, Supervisors(), backend)
 
 
-def test_where_an_overlay_cannot_be_mounted_roots_are_copies(tmp_path: Path) -> None:
+def test_where_an_overlay_cannot_be_mounted_roots_are_copies(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     # Given a work directory whose name mount(8) cannot take
     (tmp_path / "store").mkdir()
     folder = tmp_path / "a,b"
     folder.mkdir()
     flags = AgentFlags(master="m", work_dir=str(folder), docker_store_dir=str(tmp_path / "store"))
     assert Provisioner.open(flags, Supervisors()).backend == "copy"
+    assert "each container takes a copy of its image: mount: " in caplog.text
     explicit = AgentFlags(
         master="m",
         work_dir=str(folder),

@@ -46,6 +46,7 @@ def test_the_fault_is_told_in_the_runtimes_own_words(rights: Rights, tmp_path: P
     logging = program(tmp_path / "logging", """echo '{"level":"error","msg":"no cgroups"}' > log; exit 1""")
     assert fault_of(silent, rights) == "exit status 3"
     assert fault_of(logging, rights) == "no cgroups"
+    assert fault_of("/bin/true", rights) == "it runs nothing"
     with pytest.raises(BadAgentFlags, match=f"need an OCI runtime: {logging} does not work here: no cgroups$"):
         find_program(logging, rights)
 

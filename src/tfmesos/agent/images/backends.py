@@ -6,6 +6,7 @@ which lets nobody write; it never chooses bind.
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.sandboxes.trees import remove_tree
+
+_log = logging.getLogger(__name__)
 
 OVERLAY = "overlay"
 COPY = "copy"
@@ -37,9 +40,12 @@ def choose_backend(wanted: str | None, provisioner: Path, store: Path) -> str:
     if wanted not in (None, OVERLAY):
         raise _unsupported(wanted, "it can be overlay or copy")
     fault = _overlay_fault(provisioner, store)
-    if fault is not None and wanted == OVERLAY:
+    if fault is None:
+        return OVERLAY
+    if wanted == OVERLAY:
         raise _unsupported(OVERLAY, fault)
-    return OVERLAY if fault is None else COPY
+    _log.warning("no overlay works in %s, so that each container takes a copy of its image: %s", provisioner, fault)
+    return COPY
 
 
 def make_overlay_directories(tree: str, directory: str) -> None:

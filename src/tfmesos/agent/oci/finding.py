@@ -22,6 +22,7 @@ from tfmesos.supervision import ProcessSpec
 _WHAT = "containers with images, volumes or namespaces of their own"
 USUAL = ("runc", "crun")
 _PATIENCE_S = 30.0
+_ANSWER = "made"
 
 
 def find_program(wanted: str | None, rights: Rights, usual: Sequence[str] = USUAL) -> str:
@@ -56,7 +57,7 @@ def fault_of(program: str, rights: Rights) -> str | None:
         try:
             done = _run(commands.run_to_end(name, steps), directory)
             if done.returncode == 0:
-                return None
+                return None if done.stdout.strip() == _ANSWER else "it runs nothing"
             _run(commands.delete(name), directory)
         except subprocess.TimeoutExpired:
             return f"it takes more than {_PATIENCE_S:g} s to run a program"
@@ -74,7 +75,12 @@ def _path_of(name: str) -> str | None:
 
 def _program(directory: str) -> ProcessSpec:
     return ProcessSpec(
-        id="probe", argv=("true",), environment={"PATH": SEARCH_PATH}, directory="/", stdout=directory, stderr=directory
+        id="probe",
+        argv=("echo", _ANSWER),
+        environment={"PATH": SEARCH_PATH},
+        directory="/",
+        stdout=directory,
+        stderr=directory,
     )
 
 
