@@ -205,6 +205,25 @@ async def test_kills_outlast_an_engine_that_hangs_and_one_that_is_killed_ends_it
     await containerizer.close(end_detached=True)
 
 
+async def test_an_agent_ends_though_its_engine_hangs_and_the_next_one_ends_what_is_left(
+    flags: AgentFlags, configure: Configure, own: Dockerd
+) -> None:
+    flags = dataclasses.replace(flags, docker_socket=str(own.socket), docker_remove_delay=0.0)
+    containerizer = await containerizer_of(flags)
+    await start(containerizer, configure("sleep 60"))
+
+    os.kill(own.pid, signal.SIGSTOP)
+    try:
+        await asyncio.wait_for(containerizer.close(end_detached=True, timeout_s=0.2), 20)
+    finally:
+        os.kill(own.pid, signal.SIGCONT)
+    next_one = await containerizer_of(flags)
+    await next_one.recover([])
+
+    await eventually(lambda: not names(own))
+    await next_one.close(end_detached=True)
+
+
 async def test_what_was_never_seen_to_run_is_found_without_an_engine(
     flags: AgentFlags, configure: Configure, own: Dockerd
 ) -> None:

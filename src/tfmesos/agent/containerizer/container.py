@@ -131,6 +131,10 @@ class Container:
         """
         return await asyncio.shield(self._watching)
 
+    def leave(self) -> None:
+        """Follow it no longer, nor what is still to be cleaned up of it: `wait` raises CancelledError then."""
+        self._watching.cancel()
+
     def when_ended(self, callback: Callable[[], None]) -> None:
         """Call back once nothing of it is left; never if it outlives this agent."""
         self._watching.add_done_callback(lambda watching: None if watching.cancelled() else callback())

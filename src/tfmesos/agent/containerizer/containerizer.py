@@ -196,10 +196,10 @@ class Containerizer:
         else:
             remove_nested_sandbox(parent.directory, container.id.value)
 
-    async def close(self, *, end_detached: bool = False) -> None:
+    async def close(self, *, end_detached: bool = False, timeout_s: float = 30.0) -> None:
         """End all containers that do not outlive the agent (with `end_detached` those, too); then nothing is left.
 
-        Idempotent.
+        But for what is held by somebody who does not answer in time: that the next agent ends. Idempotent.
         """
         launches = self._tree.launches()
         for launch in launches:
@@ -209,11 +209,11 @@ class Containerizer:
         await self.fetcher.close()
         await self._supervisors.close(end_detached=end_detached)
         containers = list(self._tree)
-        ends = await asyncio.gather(*(container.wait() for container in containers), return_exceptions=True)
+        ends = await _wait_ends(containers, timeout_s)
         await self._orphans.close()
         await self._parts.close()
         for container, end in zip(containers, ends, strict=True):
-            if end_detached or (_ends_with_agent(container) and isinstance(end, Termination)):
+            if isinstance(end, Termination) and (end_detached or _ends_with_agent(container)):
                 self._runtime_dir.remove(container.id.root)
         await self._runtime_dir.wait_removed()
         self._runtime_dir.unlock()
@@ -326,6 +326,17 @@ def _staying(
     standalone = {one for one, found in configs.items() if found.kind is ContainerKind.STANDALONE and found.checkpoint}
     roots = standalone.union(wanted)
     return {found: config for found, config in configs.items() if found.root in roots and found not in never}
+
+
+async def _wait_ends(containers: Collection[Container], timeout_s: float) -> list[Termination | BaseException]:
+    """How each has ended, once all have, or what is left of some waits for an engine that hangs, or for the kernel."""
+    waits = [asyncio.ensure_future(container.wait()) for container in containers]
+    late = (await asyncio.wait(waits, timeout=timeout_s))[1] if waits else set()
+    for container, wait in zip(containers, waits, strict=True):
+        if wait in late:
+            _log.error("container %s is not gone after %g s: it is left to the next agent", container.id, timeout_s)
+            container.leave()
+    return await asyncio.gather(*waits, return_exceptions=True)
 
 
 def _ends_with_agent(container: Container) -> bool:
