@@ -88,12 +88,14 @@ async def test_a_restarted_agent_is_a_new_one(master: InTestMaster, tmp_path: Pa
 
 
 async def test_sigusr1_unregisters(master: InTestMaster, tmp_path: Path) -> None:
-    async with program(*words_for(master, tmp_path / "work")) as process:
+    async with program(*words_for(master, tmp_path / "work"), stderr=asyncio.subprocess.PIPE) as process:
         await run_long_task(master, tmp_path / "pids")
         process.send_signal(signal.SIGUSR1)
         await master.wait_for(internal_pb2.UnregisterSlaveMessage)
         async with asyncio.timeout(60):
-            assert await process.wait() == 0
+            _, said = await process.communicate()
+    assert process.returncode == 0
+    assert b"SIGUSR1: this agent unregisters and ends\n" in said
 
 
 @pytest.mark.parametrize(("order", "status"), [("Agent has been marked gone", 3), ("Machine is `DOWN`", 1)])

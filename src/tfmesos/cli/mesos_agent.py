@@ -72,6 +72,9 @@ async def _serve(flags: AgentFlags) -> None:
 
 
 def _leave(agent: "Agent", stop: "asyncio.Event") -> None:
+    import logging
+
+    logging.getLogger(__name__).info("SIGUSR1: this agent unregisters and ends")
     agent.unregister()
     stop.set()
 
