@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,13 @@ async def test_an_engine_that_answers_is_told(dockerd: Dockerd) -> None:
     finding = (await found(DoctorFlags(docker_socket=str(dockerd.socket), port=0)))["Docker engine"]
     assert finding.is_there
     assert finding.text.endswith(f" at {dockerd.socket}")
+
+
+async def test_a_directory_of_archives_is_looked_for(tmp_path: Path) -> None:
+    wanting = DoctorFlags(image_providers=("DOCKER",), isolation=VIEWS, port=0)
+    here = await found(replace(wanting, docker_registry=str(tmp_path)))
+    nowhere = await found(replace(wanting, docker_registry=f"{tmp_path}/no"))
+
+    assert here["docker_registry"].text == str(tmp_path)
+    assert nowhere["docker_registry"].is_missing
+    assert "docker_registry" not in await found(wanting)

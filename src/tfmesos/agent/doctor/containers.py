@@ -20,7 +20,7 @@ from tfmesos.agent.oci.rights import Rights
 
 
 async def container_findings(flags: DoctorFlags, wants: Wants) -> AsyncIterator[Finding]:
-    """OCI runtime, programs of images, overlay, Docker engine."""
+    """OCI runtime, programs of images, overlay, directory of archives, Docker engine."""
     yield _runtime(flags, wants)
     for name in ("skopeo", "umoci"):
         path = shutil.which(name, path=SEARCH_PATH)
@@ -31,7 +31,7 @@ async def container_findings(flags: DoctorFlags, wants: Wants) -> AsyncIterator[
             remedy=f"`apt-get install {name}`",
             is_needed=wants.images,
         )
-    for finding in _overlay(flags, wants):
+    for finding in (*_overlay(flags, wants), *_archives(flags, wants)):
         yield finding
     yield await _engine(flags, wants)
 
@@ -75,6 +75,20 @@ def _overlay(flags: DoctorFlags, wants: Wants) -> Iterator[Finding]:
         )
     else:
         yield Finding(subject="overlay", text=f"works in {provisioner}")
+
+
+def _archives(flags: DoctorFlags, wants: Wants) -> Iterator[Finding]:
+    """Where images come from, if that is a directory."""
+    path = flags.docker_registry
+    if path.startswith("/"):
+        is_there = os.path.isdir(path)
+        yield Finding(
+            subject="docker_registry",
+            text=path if is_there else f"'{path}' is no directory",
+            is_there=is_there,
+            remedy="name the one that holds the archives",
+            is_needed=wants.images,
+        )
 
 
 def _existing(path: str) -> Path:
