@@ -362,6 +362,16 @@ def test_a_dry_run_prints_and_starts_nothing(workplace: Workplace) -> None:
     assert not list(workplace.state.iterdir())
 
 
+def test_a_dry_run_tells_what_the_tasks_would_run_in(workplace: Workplace) -> None:
+    words = "-C docker --image tf:1 -V /data:/mnt:ro --shm 2g -w 2 --local-worker --dry-run true".split()
+
+    result = workplace.run(*TFRUN, *words)
+
+    here, elsewhere = result.output.split("worker:1\n")
+    assert "image:" not in here
+    assert "\n  image: tf:1 (docker)\n  volume: /data:/mnt:ro\n  /dev/shm: 2048 MB\n" in elsewhere
+
+
 def test_the_version(workplace: Workplace) -> None:
     result = workplace.run(*TFRUN, "--version")
 

@@ -52,8 +52,8 @@ class ClusterArguments:
             framework_name=_text(self.name, "the name") if self.name is not None else _default_name(),
             role=_text(self.role or "*", "the role"),
             container=build_container(
-                self.containerizer_type,
-                self.image,
+                None if self.containerizer_type is None else _text(self.containerizer_type, "containerizer_type"),
+                None if self.image is None else _text(self.image, "the image"),
                 _volumes(self.volumes),
                 force_pull=self.force_pull_image,
                 shm=_text(self.shm, "shm") if self.shm is not None else None,
@@ -115,7 +115,7 @@ def _volumes(volumes: Volumes | None) -> list[Volume]:
         return [Volume.parse(f"{source}:{target}") for source, target in volumes.items()]
     if isinstance(volumes, str):
         raise JobSpecError(f"volumes are a list of texts or a dict, not the text {volumes!r}")
-    return [Volume.parse(text) for text in volumes or ()]
+    return [Volume.parse(_text(text, "a volume of a list")) for text in volumes or ()]
 
 
 def _environment(env: Mapping[str, str] | None) -> Iterable[tuple[str, str]]:

@@ -1,12 +1,14 @@
 """What a run would submit, for `--dry-run`."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tfmesos.launcher.addresses import ClusterAddresses, TaskAddress
 from tfmesos.launcher.blueprint import Blueprint
+from tfmesos.launcher.containers import ContainerOptions
 from tfmesos.launcher.environment import build_environment
+from tfmesos.launcher.local_task import LOCAL_TASK
 from tfmesos.launcher.options import RunOptions
 from tfmesos.launcher.placement import build_wishes
 
@@ -26,13 +28,23 @@ class TaskPlan:
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     resources: str
+    container: ContainerOptions
 
     def to_text(self) -> str:
         """Several lines for a terminal, each value quoted as a shell would need it."""
         command = shlex.join(self.argv) if self.argv else "(a TensorFlow server)"
-        lines = [f"{self.job}:{self.index}", f"  resources: {self.resources}", f"  command: {command}"]
+        lines = [f"{self.job}:{self.index}", f"  resources: {self.resources}", *_surroundings(self.container)]
+        lines.append(f"  command: {command}")
         lines += [f"  {name}={shlex.quote(value)}" for name, value in sorted(self.environment.items())]
         return "\n".join(lines)
+
+
+def _surroundings(container: ContainerOptions) -> Iterator[str]:
+    if container.image is not None:
+        yield f"  image: {container.image}{' (docker)' if container.is_docker else ''}"
+    yield from (f"  volume: {volume}" for volume in container.volumes)
+    if container.shm_mb is not None:
+        yield f"  /dev/shm: {container.shm_mb} MB"
 
 
 def plan(options: RunOptions) -> tuple[TaskPlan, ...]:
@@ -48,6 +60,7 @@ def plan(options: RunOptions) -> tuple[TaskPlan, ...]:
     plans = []
     for wish, address in zip(wishes, everyone.tasks, strict=True):
         program = blueprint.program(address, everyone, HOST)
+        is_local = options.local_worker and wish.key == LOCAL_TASK
         plans.append(
             TaskPlan(
                 job=address.job,
@@ -55,6 +68,7 @@ def plan(options: RunOptions) -> tuple[TaskPlan, ...]:
                 argv=program.command or (),
                 environment=program.shown,
                 resources=f"{wish.resources}; 1 port",
+                container=ContainerOptions() if is_local else options.container,
             )
         )
     return tuple(plans)
