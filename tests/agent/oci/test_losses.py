@@ -72,11 +72,13 @@ async def test_what_no_container_is_known_of_is_removed(containers: Containers, 
     folder = flags.runtime_path / "oci"
     (folder / "state/half").mkdir()
     (folder / "bundles/half").mkdir()
+    (folder / "trials/half").mkdir()
     # when the next agent looks
     config = containers.configs[ContainerId("known")]
     await OciRuntime.find(flags).recover({config.id: config}, {})
     # then there is but the known one
     assert os.listdir(folder / "state") == os.listdir(folder / "bundles") == ["known"]
+    assert os.listdir(folder / "trials") == []
     assert (await lost.wait()).wait_status == signal.SIGKILL
     assert known.termination is None
 

@@ -178,7 +178,7 @@ class Images:
             try:
                 return await finish(asyncio.to_thread(self._use, holder, digest))
             except OSError as error:
-                raise ImageError(f"Failed to hold an image for {holder}: {error}") from error
+                raise ImageError(f"cannot note which image it uses: {error.strerror or error}") from error
 
     def _use(self, holder: str, digest: str) -> Tree | None:
         return self._store.use(digest, self._holders.add(holder, digest).mark)

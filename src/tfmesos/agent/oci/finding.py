@@ -25,8 +25,13 @@ _PATIENCE_S = 30.0
 _ANSWER = "made"
 
 
-def find_program(wanted: str | None, rights: Rights, usual: Sequence[str] = USUAL) -> str:
-    """The path of the first of `usual` that works; `wanted`: of that one. Raises BadAgentFlags with the remedy."""
+def find_program(
+    wanted: str | None, rights: Rights, usual: Sequence[str] = USUAL, *, directory: Path | None = None
+) -> str:
+    """The path of the first of `usual` that works; `wanted`: of that one. Raises BadAgentFlags with the remedy.
+
+    `directory`: where it is tried, else where temporary files are.
+    """
     if os.geteuid() != 0:
         raise BadAgentFlags(f"{_WHAT} need an agent that runs as root")
     names = usual if wanted is None else (wanted,)
@@ -37,16 +42,16 @@ def find_program(wanted: str | None, rights: Rights, usual: Sequence[str] = USUA
         raise BadAgentFlags(f"{_WHAT} need an OCI runtime: `apt-get install runc`, or name one by --oci_runtime")
     faults = []
     for path in found:
-        fault = fault_of(path, rights)
+        fault = fault_of(path, rights, directory)
         if fault is None:
             return path
         faults.append(f"{path} does not work here: {fault}")
     raise BadAgentFlags(f"{_WHAT} need an OCI runtime: {'; '.join(faults)}")
 
 
-def fault_of(program: str, rights: Rights) -> str | None:
+def fault_of(program: str, rights: Rights, parent: Path | None = None) -> str | None:
     """Why it cannot make containers here, by its own words; None if it can."""
-    with tempfile.TemporaryDirectory(prefix="tfmesos-oci-") as directory:
+    with tempfile.TemporaryDirectory(prefix="tfmesos-oci-", dir=parent) as directory:
         bundle = Path(directory)
         commands = commands_of(program, bundle / "state")
         (bundle / "rootfs").mkdir()

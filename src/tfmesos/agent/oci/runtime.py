@@ -2,6 +2,7 @@
 
 <runtime_dir>/oci/                 mode 0700: environments may hold secrets
   state/<name>/                    the runtime's own
+  trials/                          where the runtime is tried at the agent's start
   bundles/<name>/                  of a container: the directory that its starter runs in (bundle.py)
 
 A name is the container's id, or made from it.
@@ -10,6 +11,7 @@ A name is the container's id, or made from it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import os
@@ -22,6 +24,7 @@ from tfmesos.agent.containerizer.config import ContainerConfig
 from tfmesos.agent.containerizer.errors import LaunchFailed
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.containerizer.runtimes import RunningNews
+from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.isolators import IsolationFailed, Limitation, Namespace, Node, Prepared, View
 from tfmesos.agent.isolators.container_cgroups import lineage_of
@@ -58,8 +61,9 @@ class OciRuntime:
         `max_descriptors`: as of Supervisors.
         """
         rights = Rights.read(max_descriptors=max_descriptors)
-        program = find_program(flags.oci_runtime, rights)
-        return cls(program, flags.runtime_path / "oci", flags.cgroups_root, rights)
+        directory = flags.runtime_path / "oci"
+        program = find_program(flags.oci_runtime, rights, directory=_fresh(directory / "trials"))
+        return cls(program, directory, flags.cgroups_root, rights)
 
     async def prepare(self, config: ContainerConfig, prepared: Prepared, spec: ProcessSpec) -> ProcessSpec:
         """As ContainerRuntime."""
@@ -224,6 +228,18 @@ def _digest(text: str) -> str:
 
 def _has_terminal(spec: ProcessSpec) -> bool:
     return spec.console is not None and spec.console.tty
+
+
+def _fresh(directory: Path) -> Path:
+    """An empty one, whatever an agent has left there that was killed. Raises BadAgentFlags."""
+    try:
+        directory.parent.mkdir(mode=_MODE, parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            remove_tree(str(directory))
+        directory.mkdir(mode=_MODE)
+    except OSError as error:
+        raise BadAgentFlags(f"--runtime_dir: cannot make {directory}: {error.strerror}") from error
+    return directory
 
 
 def _entries(directory: Path) -> list[str]:

@@ -1,13 +1,18 @@
 """The ContainerInfo of a single task (Mesos 1.11: src/cli/execute.cpp's getContainerInfo, for what can be asked)."""
 
 import json
+from typing import TypeVar
+
+from google.protobuf.message import Message
 
 from tfmesos.cli.execute.errors import ExecuteError
 from tfmesos.cli.execute.flags import ExecuteFlags
-from tfmesos.cli.execute.parsing import message_of
+from tfmesos.cli.execute.parsing import message_of, unknown_fields
 from tfmesos.wire import mesos_pb2
 
 __all__ = ["build_container"]
+
+M = TypeVar("M", bound=Message)
 
 
 def build_container(flags: ExecuteFlags) -> mesos_pb2.ContainerInfo | None:
@@ -41,15 +46,24 @@ def _mesos_container(
     return container if asked else None
 
 
+def _limits_of(kind: type[M], text: str, flag: str) -> M:
+    """A misspelt one must not run a task without it."""
+    message = message_of(kind, text, flag)
+    unknown = unknown_fields(kind, text)
+    if unknown:
+        raise ExecuteError(f"Failed to load flag '{flag}': '{unknown[0]}' is nothing that Mesos knows")
+    return message
+
+
 def _add_limits(container: mesos_pb2.ContainerInfo, flags: ExecuteFlags) -> None:
     if flags.effective_capabilities is not None:
-        effective = message_of(mesos_pb2.CapabilityInfo, flags.effective_capabilities, "effective_capabilities")
+        effective = _limits_of(mesos_pb2.CapabilityInfo, flags.effective_capabilities, "effective_capabilities")
         container.linux_info.effective_capabilities.CopyFrom(effective)
     if flags.bounding_capabilities is not None:
-        bounding = message_of(mesos_pb2.CapabilityInfo, flags.bounding_capabilities, "bounding_capabilities")
+        bounding = _limits_of(mesos_pb2.CapabilityInfo, flags.bounding_capabilities, "bounding_capabilities")
         container.linux_info.bounding_capabilities.CopyFrom(bounding)
     if flags.rlimits is not None:
-        container.rlimit_info.CopyFrom(message_of(mesos_pb2.RLimitInfo, flags.rlimits, "rlimits"))
+        container.rlimit_info.CopyFrom(_limits_of(mesos_pb2.RLimitInfo, flags.rlimits, "rlimits"))
 
 
 def _image(flags: ExecuteFlags) -> mesos_pb2.Image | None:

@@ -30,7 +30,10 @@ def message_of(kind: type[M], text: str, flag: str) -> M:
 
 
 def unknown_fields(kind: type[Message], text: str) -> list[str]:
-    """What of valid JSON the message has no field for, as `command.uris.valeu`, each once. Mesos 1.11 says nothing."""
+    """What of valid JSON the message has no field or no name for, each once. Mesos 1.11 says nothing.
+
+    As `command.uris.valeu`, or `container.type=MESSOS`.
+    """
     return list(dict.fromkeys(_unknown(cast("Descriptor", kind.DESCRIPTOR), json.loads(text), "")))
 
 
@@ -41,6 +44,9 @@ def _unknown(descriptor: "Descriptor", value: Any, prefix: str) -> Iterator[str]
         field = descriptor.fields_by_name.get(name)
         if field is None:
             yield prefix + name
-        elif field.message_type is not None:
-            for item in inner if isinstance(inner, list) else [inner]:
+            continue
+        for item in inner if isinstance(inner, list) else [inner]:
+            if field.message_type is not None:
                 yield from _unknown(field.message_type, item, f"{prefix}{name}.")
+            elif field.enum_type is not None and isinstance(item, str) and item not in field.enum_type.values_by_name:
+                yield f"{prefix}{name}={item}"
