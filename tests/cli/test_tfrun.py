@@ -363,9 +363,10 @@ def test_a_dry_run_prints_and_starts_nothing(workplace: Workplace) -> None:
 
 
 def test_a_dry_run_tells_what_the_tasks_would_run_in(workplace: Workplace) -> None:
-    words = "-C docker --image tf:1 -V /data:/mnt:ro --shm 2g -w 2 --local-worker --dry-run true".split()
-
-    result = workplace.run(*TFRUN, *words)
+    result = workplace.run(
+        *TFRUN, "-C", "docker", "--image", "tf:1", "-V", "/data:/mnt:ro", "--shm", "2g",
+        "-w", "2", "--local-worker", "--dry-run", "true",
+    )  # fmt: skip
 
     here, elsewhere = result.output.split("worker:1\n")
     assert "image:" not in here
