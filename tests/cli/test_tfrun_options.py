@@ -116,6 +116,7 @@ def test_whole_gpus_may_be_written_with_a_fraction() -> None:
         (("-w", "0", "-s", "0", "c"), "a job with no tasks: -w and -s are both 0"),
         (("-w", "1", "--nserve", "1", "c"), "unknown option '--nserve'; did you mean --nserver?"),
         (("-w", "1", "--worker_cpu", "1", "c"), "unknown option '--worker_cpu'; did you mean --worker-cpus?"),
+        (("-w", "1", "--docker_image", "i", "c"), "unknown option '--docker_image'; did you mean --image?"),
         (("-w", "1", "-x", "c"), "unknown option '-x'"),
         (("-w", "1", "-Gw", "0.5", "c"), "-Gw 0.5: a card cannot be shared: give a whole number"),
         (("-w", "1", "-Gw", "-1", "c"), "-Gw -1: it cannot be negative"),

@@ -143,5 +143,6 @@ def _suggestion(by_name: dict[str, Option], name: str) -> str:
     from difflib import get_close_matches
 
     bare = {each.lstrip("-"): each for each in by_name}  # the dashes are alike in all
-    close = get_close_matches(name.lstrip("-"), bare, n=1, cutoff=0.6)
+    last = name.replace("_", "-").rpartition("-")[2]  # --docker-image is --image
+    close = [last] if f"--{last}" in by_name else get_close_matches(name.lstrip("-"), bare, n=1, cutoff=0.6)
     return f"; did you mean {bare[close[0]]}?" if close else ""
