@@ -117,7 +117,7 @@ def test_a_failed_pull_is_told_with_state_reason_source_and_message() -> None:
         exit_status=1,
     )
 
-    outcome = build_outcome(Ending(exit_status=1, failed=failed, stopped=2), image="nosuch")
+    outcome = build_outcome(Ending(exit_status=1, failed=failed, stopped=2), (), "/s/runs/1", image="nosuch")
 
     assert outcome.text.splitlines() == [
         "worker:1 failed on agent node7",

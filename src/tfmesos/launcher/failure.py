@@ -6,6 +6,9 @@ from tfmesos.launcher.events import Ending, FailedTask
 from tfmesos.launcher.hints import hints
 from tfmesos.launcher.tasks import Outcome, TaskFailure
 
+_NOT_LAUNCHED = "REASON_CONTAINER_LAUNCH_FAILED"
+"""Unless a fetcher wrote something, there is no output, and perhaps no sandbox."""
+
 
 def build_outcome(
     ending: Ending, last_lines: Sequence[str] = (), log_path: str = "", *, image: str | None = None
@@ -50,7 +53,7 @@ def _failure_text(failure: TaskFailure, stopped: int, image: str | None) -> str:
         count = len(failure.last_lines)
         lines.append(f"  the last {'line' if count == 1 else f'{count} lines'} of its output:")
         lines += [f"    {line}" for line in failure.last_lines]
-    if failure.log_path:
+    if failure.log_path and (failure.last_lines or failure.reason != _NOT_LAUNCHED):
         lines.append(f"  all of it: {failure.log_path} on {failure.agent}")
     if stopped:
         lines.append(f"  {_tasks(stopped, 'other ')} stopped by us")
