@@ -172,15 +172,6 @@ def pulling(workplace: Workplace, registry: FakeRegistry) -> AbstractContextMana
     return workplace.started(*TFRUN, *words, MESOS_DOCKER_STORE_DIR=store)
 
 
-def test_a_slow_pull_is_told_and_waited_for(workplace: Workplace, slow: FakeRegistry) -> None:
-    with pulling(workplace, slow) as program:
-        program.wait_error(f"tfrun: pulling image '{slow.host}/slow:1' on 127.0.0.1: 2 tasks wait for it, ")
-        slow.gate.set()
-        result = program.wait()
-
-    assert "has no python3" in result.errors  # so it was pulled and started
-
-
 def test_ctrl_c_while_an_image_is_pulled(workplace: Workplace, slow: FakeRegistry) -> None:
     with pulling(workplace, slow) as program:
         wait_until(lambda: slow.asked, "the image is asked for")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StockMaster
-from tests.containers.cluster import ISOLATION, Executed, ImageCluster, run_program
+from tests.containers.cluster import Executed, ImageCluster, run_program
 from tests.containers.conftest import REPLICA, REPLICA_ARGUMENTS, StartImageCluster
 from tests.dockerd import Dockerd
 from tests.images import File, busybox_image
@@ -63,14 +63,13 @@ def test_at_a_stock_master(
     assert cluster.wait_nothing_left() == []
 
 
-@pytest.mark.parametrize("containerizer", ["MESOS", "DOCKER"])
-def test_shared_memory_has_the_size_that_was_asked_for(
-    start_image_cluster: StartImageCluster, dockerd: Dockerd, python_archive: Path, containerizer: str
+def test_shared_memory_in_docker_has_the_size_that_was_asked_for(
+    start_image_cluster: StartImageCluster, dockerd: Dockerd, python_archive: Path
 ) -> None:
     dockerd.run("load", "--input", python_archive)
-    cluster = start_image_cluster(f"--isolation={ISOLATION},namespaces/ipc", engine=dockerd)
+    cluster = start_image_cluster(engine=dockerd)
     program = "import os; found = os.statvfs('/dev/shm'); print(found.f_blocks * found.f_frsize >> 20, 'MB')"
-    words = ["-m", cluster.address, "-w", "1", "-Mw", "64", "--image", "python:3", "-C", containerizer, "--shm", "2g"]
+    words = ["-m", cluster.address, "-w", "1", "-Mw", "64", "--image", "python:3", "-C", "DOCKER", "--shm", "2g"]
     ended = run_program("tfrun", *words, "--", "python3", "-c", program)
     assert ended.status == 0, ended.text
     assert "[worker:0] 2048 MB" in ended.text.splitlines()
