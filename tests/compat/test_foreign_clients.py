@@ -58,6 +58,7 @@ def running_task(avmesos: Path, cluster: Cluster, task_id: str) -> Iterator[None
             yield
         finally:
             framework.kill()
+    cluster.wait_no_framework(60)  # else the end of the cluster may leave of the task what it is just ending
 
 
 def run_command(avmesos_cli: Path, cluster: Cluster, directory: Path, *argv: str) -> CompletedProcess[str]:
