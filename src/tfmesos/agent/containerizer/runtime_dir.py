@@ -26,6 +26,7 @@ from google.protobuf.message import DecodeError, Message
 from tfmesos.agent.containerizer.config import ContainerConfig, ContainerKind, RuntimeName
 from tfmesos.agent.containerizer.identifiers import ContainerId
 from tfmesos.agent.errors import BadAgentFlags
+from tfmesos.agent.json_values import as_list, as_object, as_text
 from tfmesos.agent.sandboxes.trees import remove_tree
 from tfmesos.agent.uninterrupted import finish
 from tfmesos.wire import mesos_pb2
@@ -204,19 +205,19 @@ def _from_json(container_id: ContainerId, found: dict[str, object]) -> Container
         raise ValueError(f"its format is {found['format']}, this agent reads {FORMAT}")
     return ContainerConfig(
         id=container_id,
-        kind=ContainerKind[_str(found["kind"])],
+        kind=ContainerKind[as_text(found["kind"])],
         command=mesos_pb2.CommandInfo.FromString(_bytes(found["command"])),
-        directory=_str(found["directory"]),
-        user=_str(found["user"]),
+        directory=as_text(found["directory"]),
+        user=as_text(found["user"]),
         container=None
         if found["container"] is None
         else mesos_pb2.ContainerInfo.FromString(_bytes(found["container"])),
-        resources=tuple(mesos_pb2.Resource.FromString(_bytes(item)) for item in _list(found["resources"])),
+        resources=tuple(mesos_pb2.Resource.FromString(_bytes(item)) for item in as_list(found["resources"])),
         environment=_texts(found["environment"]),
         is_debug=bool(found["is_debug"]),
-        runtime=RuntimeName[_str(found["runtime"])],
+        runtime=RuntimeName[as_text(found["runtime"])],
         overrides=_texts(found["overrides"]),
-        working_directory=None if found["working_directory"] is None else _str(found["working_directory"]),
+        working_directory=None if found["working_directory"] is None else as_text(found["working_directory"]),
         checkpoint=bool(found["checkpoint"]),
     )
 
@@ -226,22 +227,8 @@ def _text(message: Message) -> str:
 
 
 def _bytes(value: object) -> bytes:
-    return base64.b64decode(_str(value))
-
-
-def _str(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a text is missing: {value!r}")
-    return value
-
-
-def _list(value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise TypeError(f"a list is missing: {value!r}")
-    return value
+    return base64.b64decode(as_text(value))
 
 
 def _texts(value: object) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise TypeError(f"an object is missing: {value!r}")
-    return {_str(name): _str(text) for name, text in value.items()}
+    return {as_text(name): as_text(text) for name, text in as_object(value).items()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from tfmesos.agent.docker.errors import DockerError
+from tfmesos.agent.json_values import as_list, as_number, as_object, as_text
 
 _ACCESS = "rwm"
 _HIDDEN = "***"
@@ -79,23 +80,23 @@ def _encoded(found: object) -> bytes:
 
 
 def _inspection(found: Mapping[str, object]) -> Inspection:
-    state, host = _object(found["State"]), _object(found["HostConfig"])
-    has_started = not _text(state["StartedAt"]).startswith(_NEVER)
+    state, host = as_object(found["State"]), as_object(found["HostConfig"])
+    has_started = not as_text(state["StartedAt"]).startswith(_NEVER)
     is_running = bool(state["Running"])
     return Inspection(
-        name=_text(found["Name"]).lstrip("/"),
+        name=as_text(found["Name"]).lstrip("/"),
         has_started=has_started,
         is_running=is_running,
-        pid=_number(state["Pid"]),
-        exit_status=_number(state["ExitCode"]),
+        pid=as_number(state["Pid"]),
+        exit_status=as_number(state["ExitCode"]),
         is_over_memory=bool(state.get("OOMKilled")),
-        finished_s=_time(_text(state["FinishedAt"])) if has_started and not is_running else None,
-        memory_limit=_number(host.get("Memory") or 0),
-        ip_address=_ip_address(_object(found.get("NetworkSettings") or {}), _text(host.get("NetworkMode") or "")),
-        devices=tuple(_device(_object(item)) for item in _list(host.get("Devices") or [])),
+        finished_s=_time(as_text(state["FinishedAt"])) if has_started and not is_running else None,
+        memory_limit=as_number(host.get("Memory") or 0),
+        ip_address=_ip_address(as_object(found.get("NetworkSettings") or {}), as_text(host.get("NetworkMode") or "")),
+        devices=tuple(_device(as_object(item)) for item in as_list(host.get("Devices") or [])),
         mounts={
-            _text(mount["Destination"]): _text(mount.get("Source") or "")
-            for mount in map(_object, _list(found.get("Mounts") or []))
+            as_text(mount["Destination"]): as_text(mount.get("Source") or "")
+            for mount in map(as_object, as_list(found.get("Mounts") or []))
         },
         data=_encoded([found]),
     )
@@ -103,10 +104,10 @@ def _inspection(found: Mapping[str, object]) -> Inspection:
 
 def _device(entry: Mapping[str, object]) -> Device:
     try:
-        letters = _text(entry["CgroupPermissions"])
+        letters = as_text(entry["CgroupPermissions"])
         return Device(
-            host_path=_text(entry["PathOnHost"]),
-            container_path=_text(entry["PathInContainer"]),
+            host_path=as_text(entry["PathOnHost"]),
+            container_path=as_text(entry["PathInContainer"]),
             access="".join(letter for letter in _ACCESS if letter in letters),
         )
     except (KeyError, TypeError) as error:
@@ -115,10 +116,10 @@ def _device(entry: Mapping[str, object]) -> Device:
 
 def _ip_address(settings: Mapping[str, object], mode: str) -> str | None:
     """In the network that it was started in; None where it has the host's, or none (Mesos 1.11)."""
-    networks = _object(settings.get("Networks") or {})
+    networks = as_object(settings.get("Networks") or {})
     network = networks.get("bridge" if mode == "default" else mode)
-    address = _object(network).get("IPAddress") if network else settings.get("IPAddress")
-    return _text(address) if address else None
+    address = as_object(network).get("IPAddress") if network else settings.get("IPAddress")
+    return as_text(address) if address else None
 
 
 def _time(text: str) -> float | None:
@@ -128,27 +129,3 @@ def _time(text: str) -> float | None:
     seconds, _, fraction = text.removesuffix("Z").partition(".")
     zone = "" if text.endswith("Z") else fraction.lstrip("0123456789")
     return datetime.fromisoformat(f"{seconds}{zone or '+00:00'}").timestamp()
-
-
-def _object(value: object) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise TypeError(f"an object is missing: {value!r}")
-    return value
-
-
-def _list(value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise TypeError(f"a list is missing: {value!r}")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a text is missing: {value!r}")
-    return value
-
-
-def _number(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError(f"a number is missing: {value!r}")
-    return value
