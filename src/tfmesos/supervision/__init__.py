@@ -18,6 +18,7 @@ Standard library only, usable from any asyncio loop in any thread; touches no si
 """
 
 from tfmesos.supervision._recovery import marked_by
+from tfmesos.supervision._search_path import SEARCH_PATH
 from tfmesos.supervision.console import ConsoleStream, OutputName
 from tfmesos.supervision.errors import ConsoleBusy, LetGo, OwnedElsewhere, SupervisionError, SupervisorLost
 from tfmesos.supervision.foreground import Foreground
@@ -28,6 +29,7 @@ from tfmesos.supervision.supervised import Supervised
 from tfmesos.supervision.supervisors import Supervisors
 
 __all__ = [
+    "SEARCH_PATH",
     "Console",
     "ConsoleBusy",
     "ConsoleStream",

@@ -5,9 +5,10 @@ import select
 from collections.abc import Sequence
 from signal import SIGKILL
 
+from tfmesos.supervision._search_path import SEARCH_PATH
 from tfmesos.supervision.processes import open_pidfd
 
-_PATH = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PATH = SEARCH_PATH.encode()
 _PATIENCE_S = 30.0
 """It must not keep this supervisor for ever; whoever comes next looks for what is left."""
 

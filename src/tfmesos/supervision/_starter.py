@@ -16,8 +16,9 @@ from tfmesos.supervision._program import (
     in_directory,
     spawn_session,
 )
+from tfmesos.supervision._search_path import SEARCH_PATH
 
-_PATH = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PATH = SEARCH_PATH.encode()
 _MAX_LOG = 64 << 10
 _EXECUTION = r'exec(?:utable file)?:? [`"\'](?P<file>.*?)[`"\']:? (?P<reason>.*)'
 """runc 1.1: `exec: "x": permission denied`; crun 1.8: `executable file `x` not found in $PATH: No such file …`."""

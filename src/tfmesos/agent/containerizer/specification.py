@@ -10,12 +10,11 @@ from tfmesos.agent.flags import AgentFlags
 from tfmesos.agent.isolators import Command, Prepared, View
 from tfmesos.agent.isolators.secrets import environment_of
 from tfmesos.agent.users import Identity
-from tfmesos.supervision import Console, LogLimit, ProcessSpec
+from tfmesos.supervision import SEARCH_PATH, Console, LogLimit, ProcessSpec
 from tfmesos.wire import mesos_pb2
 
 _SANDBOX = "MESOS_SANDBOX"
 _DIRECTORY = "MESOS_DIRECTORY"
-DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def process_spec(
@@ -79,7 +78,7 @@ def container_environment(
         environment.update(_places(config, flags))
     environment.update(environment_of(config.command))
     environment.update(config.overrides)
-    environment.setdefault("PATH", DEFAULT_PATH)
+    environment.setdefault("PATH", SEARCH_PATH)
     return environment
 
 

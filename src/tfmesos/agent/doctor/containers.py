@@ -14,9 +14,9 @@ from tfmesos.agent.doctor.flags import DoctorFlags
 from tfmesos.agent.doctor.wants import Wants
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.images.backends import OVERLAY, choose_backend
-from tfmesos.agent.oci.command import SEARCH_PATH
 from tfmesos.agent.oci.finding import USUAL, find_program
 from tfmesos.agent.oci.rights import Rights
+from tfmesos.supervision import SEARCH_PATH
 
 
 async def container_findings(flags: DoctorFlags, wants: Wants) -> AsyncIterator[Finding]:

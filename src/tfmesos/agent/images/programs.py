@@ -13,7 +13,7 @@ from pathlib import Path
 from tfmesos.agent.errands import end_of, how_it_ended
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.images.errors import printable
-from tfmesos.supervision import ProcessSpec, SupervisionError, Supervisors
+from tfmesos.supervision import SEARCH_PATH, ProcessSpec, SupervisionError, Supervisors
 
 _PASSED_ON = frozenset(
     name
@@ -21,7 +21,6 @@ _PASSED_ON = frozenset(
     for name in (upper, upper.lower())
 )
 """Of the agent's environment: how this machine reaches registries."""
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PACKAGES = {"skopeo": "skopeo", "umoci": "umoci"}
 _POLICY = Path("/etc/containers/policy.json")
 _MAX_OUTPUT = 8 * 1024**2
@@ -44,7 +43,7 @@ class Programs:
         self._supervisors = supervisors
         passed_on = {name: value for name, value in environment.items() if name in _PASSED_ON}
         self._policy = () if _POLICY.exists() else ("--insecure-policy",)
-        self._environment = {"PATH": environment.get("PATH", _PATH), "LC_ALL": "C.UTF-8", **passed_on}
+        self._environment = {"PATH": environment.get("PATH", SEARCH_PATH), "LC_ALL": "C.UTF-8", **passed_on}
 
     def check(self) -> None:
         """Raises BadAgentFlags, with the package of what is missing."""

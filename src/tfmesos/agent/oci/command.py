@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""For what is run here; starters have no other."""
 PID, LOG, CONSOLE, CONFIG, PROCESS = "pid", "log", "console.sock", "config.json", "process.json"
 """Files of a bundle, which is the working directory."""
 EXECUTE = 3

@@ -14,10 +14,10 @@ from pathlib import Path
 from tfmesos.agent.errors import BadAgentFlags
 from tfmesos.agent.isolators.view import View
 from tfmesos.agent.oci import command
-from tfmesos.agent.oci.command import SEARCH_PATH, Commands, Steps
+from tfmesos.agent.oci.command import Commands, Steps
 from tfmesos.agent.oci.config import Place, container_json
 from tfmesos.agent.oci.rights import Rights
-from tfmesos.supervision import ProcessSpec
+from tfmesos.supervision import SEARCH_PATH, ProcessSpec
 
 _WHAT = "containers with images, volumes or namespaces of their own"
 USUAL = ("runc", "crun")

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from tfmesos.supervision import SEARCH_PATH
+
 DIRECTORY = "/usr/local/nvidia"
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 _UNWANTED = ("", "void")
 _LABEL = "com.nvidia.volumes.needed"
-_DEFAULTS = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH": ""}
+_DEFAULTS = {"PATH": SEARCH_PATH, "LD_LIBRARY_PATH": ""}
 """Where an image says nothing: Docker's own PATH."""
 _ADDITIONS = {
     "PATH": (f"{DIRECTORY}/bin",),
